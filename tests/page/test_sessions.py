@@ -71,6 +71,9 @@ def test_the_timeline_without_javascript(memory: Memory, session: str, served: S
         assert "Ask codex" not in everywhere
         assert "No session matches." in visitor.get(address, params={"q": "nowhere"}).text
         assert "Ask codex" in visitor.get(address, params={"until": "2026-11-14"}).text
+        since = visitor.get(address, params={"since": "2026-11-15"}).text
+        assert "Ask codex" not in since
+        assert session in since
         wrong = visitor.get(address, params={"until": "soon"})
         assert (wrong.status_code, "is not a day" in wrong.text) == (400, True)
 
@@ -249,6 +252,36 @@ def test_the_times_of_a_long_session_do_not_cover_its_title(
     when, title = page.locator(".session-line .when"), page.locator(".session-line .what")
     ends = when.evaluate("each => each.getBoundingClientRect().left + each.scrollWidth")
     assert ends <= title.evaluate("each => each.getBoundingClientRect().left")
+    page.context.close()
+
+
+def test_times_are_in_the_zone_of_the_browser(
+    memory: Memory, session: str, served: Served, browser: Browser
+) -> None:
+    with transaction(memory.local):
+        memory.local.execute(
+            "UPDATE sessions SET started_at = '2026-07-02T01:10:00Z',"
+            " last_at = '2026-07-02T02:05:07Z'"
+        )
+    page = served.open(browser, timezone_id="America/New_York")
+    page.goto(page.url.replace("/now", "/sessions?since=2026-07-01&until=2026-07-01"))
+    expect(page.locator(".day h2")).to_have_text("2026-07-01")
+    when = page.locator(".session-line .when")
+    expect(when).to_have_text("21:10–22:05")
+    expect(when.locator("time").last).to_have_attribute("title", "2026-07-01 22:05:07-04:00")
+    expect(page.locator(".bottom")).to_contain_text("Times: America/New_York")
+    page.goto(page.url.partition("?")[0] + f"/{session}")
+    expect(page.locator(".session > .about")).to_contain_text("2026-07-01 21:10 – 22:05")
+    page.context.close()
+
+
+def test_times_are_utc_without_javascript(session: str, served: Served, browser: Browser) -> None:
+    page = served.open(browser, java_script_enabled=False, timezone_id="America/New_York")
+    page.goto(page.url.replace("/now", "/sessions"))
+    exact = page.locator(".when time").last.get_attribute("title")
+    assert exact is not None
+    assert exact.endswith("+00:00")
+    expect(page.locator(".bottom")).to_contain_text("Times: UTC")
     page.context.close()
 
 

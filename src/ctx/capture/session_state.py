@@ -212,8 +212,10 @@ class SessionSelection(NamedTuple):
     project: str | None = None
     """None: those of all projects."""
     host: str = ""
+    since: str = ""
+    """A time: only sessions that were last active then or later."""
     until: str = ""
-    """A day, such as `2026-11-15`: only sessions that were last active on it or before."""
+    """A time: only sessions that were last active before."""
     text: str = ""
     """What the first prompt, the branch or the id contains."""
     others: Sequence[str] = ()
@@ -254,14 +256,15 @@ def count(connection: Connection, wanted: SessionSelection) -> int:
 def _condition(wanted: SessionSelection) -> tuple[str, list[object]]:
     """Only conditions that apply, so that SQLite can use an index."""
     parts, values = ["1"], list[object]()
-    for column, value in (("project", wanted.project), ("client", wanted.host or None)):
+    for condition, value in (
+        ("project = ?", wanted.project),
+        ("client = ?", wanted.host or None),
+        ("last_at >= ?", wanted.since or None),
+        ("last_at < ?", wanted.until or None),
+    ):
         if value is not None:
-            parts.append(f"{column} = ?")
+            parts.append(condition)
             values.append(value)
-    if wanted.until:
-        # Later than every time of that day.
-        parts.append("last_at < ?")
-        values.append(f"{wanted.until}T24")
     if wanted.text:
         parts.append(
             "(instr(lower(request), ?) OR instr(lower(coalesce(branch, '')), ?)"

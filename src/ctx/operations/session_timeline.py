@@ -5,9 +5,10 @@ a page costs the same at the top of the list and at its end.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
+from ctx import clock
 from ctx.capture import event_table, session_state, session_table, team_table
 from ctx.capture.event_table import StepCounts
 from ctx.capture.session_state import Session, SessionCursor, SessionSelection, Status
@@ -36,6 +37,10 @@ class Options(NamedTuple):
     after: str = ""
     """Only sessions directly above this position, which an earlier page named as `newer`."""
     limit: int = DEFAULT_LIMIT
+    since: str = ""
+    """A day: only sessions that were last active on it or after."""
+    zone: tzinfo = UTC
+    """Of the days."""
 
 
 class SessionEntry(NamedTuple):
@@ -78,7 +83,8 @@ def list_page(memory: Memory, options: Options) -> SessionPage:
     wanted = SessionSelection(
         options.project,
         options.host,
-        _day(options.until),
+        _begin_of_day(options.since, options.zone),
+        _begin_of_day(options.until, options.zone, timedelta(days=1)),
         text := options.text.strip(),
         lookups.sessions_summarised_with(memory.user.connection, text) if text else (),
     )
@@ -137,12 +143,14 @@ def _kinds(memory: Memory, listed: Sequence[Session]) -> dict[str, dict[str, int
     return found
 
 
-def _day(text: str) -> str:
+def _begin_of_day(text: str, zone: tzinfo, later: timedelta = timedelta()) -> str:
+    """When a day begins, or one that is later; empty without a day."""
     if not text:
         return ""
     try:
-        return date.fromisoformat(text.strip()).isoformat()
-    except ValueError:
+        day = datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=zone) + later
+        return clock.iso(int(day.timestamp()) * 1000)
+    except (OverflowError, ValueError):
         raise UsageError(f"{text[:40]!r} is not a day.", hint="Write 2026-11-15.") from None
 
 

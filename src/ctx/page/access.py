@@ -19,6 +19,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, tzinfo
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -96,6 +97,8 @@ class BrowserSession(Link):
         self.channel = secrets.token_urlsafe(8)
         """Under which its tabs find each other. Every page of this origin can read the names of
         locks, also one that another program serves here later."""
+        self.zone: tzinfo = UTC
+        """In which times are shown: that of the browser, if a script has told it."""
         self.messages: list[Notice] = []
         self._lock = threading.Lock()
 

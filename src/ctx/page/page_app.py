@@ -2,8 +2,10 @@
 
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
+from zoneinfo import ZoneInfo
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -104,7 +106,7 @@ def page_app(services: PageServices) -> ASGIApp:
     routes = [
         Route("/", start),
         Route("/p/{place}/live", live),
-        *map(view_route, ROUTES),
+        *map(view_route, [*ROUTES, PageRoute("POST", "/zone", _set_zone)]),
         *api_routes(ENDPOINTS, services.environment, services.places, in_thread, read_body),
         Mount("/static", StaticFiles(directory=rendering.STATIC)),
     ]
@@ -137,6 +139,14 @@ def _start(services: PageServices, request: Request) -> Response:
     path = services.access.exchange(request.query_params.get("token", ""))
     # Without the token in the address, it is in no history and in no `Referer`.
     return RedirectResponse(path, 303) if path else _refused(request.scope, access.DEAD_LINK)
+
+
+def _set_zone(request: PageRequest) -> Answer:
+    """Show times in the zone of the browser from now on, if this machine knows it."""
+    if request.browser:
+        with suppress(KeyError, OSError, ValueError):
+            request.browser.zone = ZoneInfo(request.field("zone"))
+    return GoTo("/now")
 
 
 def _response(
@@ -172,6 +182,7 @@ def _frame(services: PageServices, request: PageRequest, page: HtmlPage) -> Mapp
         "csrf": browser.csrf if browser else "",
         "channel": browser.channel if browser else "",
         "stamp": request.stamp,
+        "zone": request.zone,
     }
 
 

@@ -7,6 +7,8 @@ rendered here, and drawings that a view makes, are HTML.
 
 import os
 from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -20,9 +22,12 @@ from ctx.page import html_text
 
 _FOLDER = os.path.dirname(__file__)
 STATIC = os.path.join(_FOLDER, "static")
+_zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
+"""Of the page that is rendered."""
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
+    _zone.set(values.get("zone", UTC))
     text = _environment().get_template(template).render(values)
     # The name of a folder may not be UTF-8.
     return text.encode("utf-8", "backslashreplace").decode()
@@ -49,6 +54,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "age": _age,
         "time": _time,
+        "day": lambda value: str(local_time(value, _zone.get()))[:10],
         "number": _number,
         "count": _count,
         "path": _path,
@@ -72,21 +78,31 @@ def _field(value: str) -> Markup:
     return escape(value)
 
 
-def _time(value: str | None) -> Markup:
-    """A time that scripts show in the zone of the browser; the title has all of it."""
-    if not value:
-        return Markup("")
-    shown = value[:16].replace("T", " ")
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(value, shown)
+def local_time(value: str, zone: tzinfo) -> datetime | None:
+    """A time in a zone; None if it is no time, or one that no clock has."""
+    ms = clock.parse_iso(value)
+    try:
+        return None if ms is None else datetime.fromtimestamp(ms // 1000, zone)
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def _time(value: str | None, form: str = "%Y-%m-%d %H:%M") -> Markup:
+    """A time in the zone of the browser; the title has all of it."""
+    at = local_time(value, _zone.get()) if value else None
+    return _time_element(value, at, f"{at:{form}}" if at else value)
 
 
 def _age(value: str | None) -> Markup:
     """How long ago, such as `3 d ago`."""
-    if not value:
-        return Markup("")
-    ms = clock.parse_iso(value)
-    shown = value if ms is None else f"{clock.age(clock.wall_s() - ms / 1000)} ago"
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(value, shown)
+    at = local_time(value, _zone.get()) if value else None
+    shown = f"{clock.age(clock.wall_s() - at.timestamp())} ago" if at else value
+    return _time_element(value, at, shown)
+
+
+def _time_element(value: str | None, at: datetime | None, shown: str | None) -> Markup:
+    element = Markup('<time datetime="{}" title="{}">{}</time>')
+    return element.format(value, at or value, shown) if value else Markup("")
 
 
 def _number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
 
 from ctx import layout
@@ -46,6 +47,11 @@ class PageRequest(NamedTuple):
     def base(self) -> str:
         """The relative address of the place."""
         return f"{self.root}p/{self.place.key}"
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the browser."""
+        return self.browser.zone if self.browser else UTC
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)

@@ -20,6 +20,8 @@ class SessionsQuery(PlaceQuery, frozen=True):
     """Those of every project."""
     host: str = ""
     text: str = ""
+    since: str = ""
+    """A day, in UTC, as `until` is."""
     until: str = ""
     before: str = ""
     after: str = ""
@@ -38,7 +40,9 @@ def list_sessions(request: PageRequest, query: SessionsQuery) -> SessionPage:
     with request.reading() as memory:
         project = None if query.all else memory.project
         options = session_timeline.Options(
-            project, query.host, query.text, query.until, query.before, query.after, query.limit
+            *(project, query.host, query.text, query.until, query.before, query.after),
+            limit=query.limit,
+            since=query.since,
         )
         return session_timeline.list_page(memory, options)
 

@@ -1,6 +1,7 @@
 """Sessions: a timeline of all, and one as a story with the evidence for each line."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import tzinfo
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ from ctx.operations.session_story import SessionStory, StoryFailure, StoryOption
 from ctx.operations.session_timeline import SessionEntry
 from ctx.operations.session_turns import StoryTurn
 from ctx.operations.why import chunk_kind, counts_text
-from ctx.page.rendering import first_line
+from ctx.page.rendering import first_line, local_time
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 
 _LONGEST = 12_000
@@ -62,18 +63,22 @@ def timeline(request: PageRequest) -> Answer:
             request.text("until"),
             request.text("before"),
             request.text("after"),
+            since=request.text("since"),
+            zone=request.zone,
         )
         page = session_timeline.list_page(memory, options)
         own_project = memory.project
-    kept = {"q": options.text, "host": options.host, "until": options.until}
+    kept = {"q": options.text, "host": options.host}
+    kept |= {"since": options.since, "until": options.until}
+    is_filtered = any(kept.values())
     kept |= {"all": "1"} if wants_all else {}
     values = {
         "page": page,
-        "days": _days(page.sessions),
+        "days": _days(page.sessions, request.zone),
         "options": options,
         "wants_all": wants_all,
         "own_project": own_project,
-        "is_filtered": bool(options.text or options.host or options.until),
+        "is_filtered": is_filtered,
         "newer": _address(kept, after=page.newer) if page.newer else "",
         "older": _address(kept, before=page.older) if page.older else "",
         "duration": _duration,
@@ -87,30 +92,29 @@ def _address(kept: dict[str, str], **position: str) -> str:
     return f"/sessions?{urlencode(wanted)}"
 
 
-def _days(listed: Sequence[SessionEntry]) -> list[Day]:
+def _days(listed: Sequence[SessionEntry], zone: tzinfo) -> list[Day]:
     """The sessions by the day on which they were last active."""
     days = []
-    for day, entries in groupby(listed, key=lambda each: each.last_at[:10]):
+    for day, entries in groupby(listed, key=lambda each: str(local_time(each.last_at, zone))[:10]):
         of_day = tuple(entries)
         hosts = dict.fromkeys(each.host for each in of_day)
         lanes = tuple(
-            Lane(host, tuple(_bar(each, day) for each in of_day if each.host == host))
+            Lane(host, tuple(_bar(each, zone) for each in of_day if each.host == host))
             for host in hosts
         )
         days.append(Day(day, of_day, lanes))
     return days
 
 
-def _bar(entry: SessionEntry, day: str) -> Bar:
-    end = _minute(entry.last_at)
-    start = _minute(entry.started_at) if entry.started_at[:10] == day else 0
+def _bar(entry: SessionEntry, zone: tzinfo) -> Bar:
+    begins, ends = local_time(entry.started_at, zone), local_time(entry.last_at, zone)
+    if begins is None or ends is None:
+        return Bar(entry.id, 0, 0, entry.title)
+    end = ends.hour * 60 + ends.minute
+    start = begins.hour * 60 + begins.minute if begins.date() == ends.date() else 0
     start = min(start, _DAY_MINUTES - _NARROWEST)
-    label = f"{entry.started_at[11:16]}–{entry.last_at[11:16]} {entry.title or entry.id}"
+    label = f"{begins:%H:%M}–{ends:%H:%M} {entry.title or entry.id}"
     return Bar(entry.id, start, max(_NARROWEST, end - start), label)
-
-
-def _minute(at: str) -> int:
-    return int(at[11:13]) * 60 + int(at[14:16])
 
 
 def _duration(started_at: str, last_at: str) -> str:

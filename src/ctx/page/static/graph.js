@@ -325,7 +325,7 @@ class Drawing {
     }
     const about = element("p", "", { class: "about" });
     about.append(element("span", vertex.kind, { class: "type" }));
-    if (vertex.created_at) about.append(element("time", vertex.created_at.slice(0, 10), { datetime: vertex.created_at }));
+    if (vertex.created_at) about.append(element("time", new Date(vertex.created_at).toLocaleDateString("sv"), { title: vertex.created_at }));
     if (vertex.path) about.append(element("span", vertex.line ? `${vertex.path}:${vertex.line}` : vertex.path, { class: "wrap" }));
     if (vertex.cycle) about.append(element("span", `cycle ${vertex.cycle}`, { class: "cycle" }));
     const actions = element("p", "", { class: "actions" });

@@ -147,6 +147,18 @@ function listen() {
   note("live");
 }
 
+// Times are in UTC until the server knows the zone of this browser.
+
+async function tellZone() {
+  const { zone: shown, live } = $("main")?.dataset ?? {};
+  const { timeZone: zone } = Intl.DateTimeFormat().resolvedOptions();
+  if (!live || !zone || zone === shown) return;
+  const body = new URLSearchParams({ csrf: $("meta[name=csrf]").content, zone });
+  await fetch(live.replace(/live\?.*/, "zone"), { method: "POST", body, redirect: "manual" });
+  await refresh();
+}
+
 document.addEventListener("visibilitychange", () => isStale && refresh());
 document.addEventListener("focusout", () => setTimeout(() => isStale && refresh(), 300));
 listen();
+tellZone();
