@@ -10,6 +10,7 @@ from ctx.operations import project_graph
 from ctx.operations.debug_graph import GraphFilter, Vertex
 from ctx.operations.project_graph import ProjectGraphOptions
 from ctx.page import layout_process
+from ctx.page.html_text import plain
 from ctx.page.requests import PageRequest
 
 MOST = 5_000
@@ -119,7 +120,7 @@ def listed_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGrap
             vertex.id,
             vertex.kind,
             _GROUPS.get(vertex.kind, "item"),
-            markdown.visible(vertex.label),
+            plain(vertex.label) if vertex.node else markdown.visible(vertex.label),
             markdown.visible(vertex.path),
             vertex.line,
             vertex.node,

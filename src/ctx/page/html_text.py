@@ -4,7 +4,7 @@ Raw HTML in markdown is shown as text, addresses other than http, https and mail
 images are links to what they show, and code is highlighted with classes instead of styles.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,8 @@ from ctx import markdown
 _LONGEST = 30_000
 """Characters that are rendered; a longer text is shown as it is."""
 _LONGEST_CODE = 100_000
+MARKS = ("\ue000", "\ue001")
+"""Characters that no text needs and markdown leaves alone, for the begin and the end of a hit."""
 
 
 def markdown_html(text: str) -> Markup:
@@ -32,20 +34,26 @@ def markdown_html(text: str) -> Markup:
     return Markup(_parser().render(text))
 
 
+def inline_markdown(text: str) -> Markup:
+    """A text in one line, with emphasis and code. It may stand in a link, so links are text."""
+    return Markup(_inline_parser().renderInline(markdown.visible(text)))
+
+
+def plain(text: str) -> str:
+    """A text in one line without the marks of markdown, for what cannot show them."""
+    return inline_markdown(text).striptags()
+
+
+def marked(text: str, render: Callable[[str], Markup]) -> Markup:
+    """A rendered text, with `<mark>` around what is between `MARKS`."""
+    shown = str(render(text))
+    return Markup(shown.replace(MARKS[0], "<mark>").replace(MARKS[1], "</mark>"))
+
+
 def code_html(text: str, language: str = "") -> Markup:
     """A block of code; highlighted if the language is known."""
     text = markdown.visible(text)
     return Markup('<pre class="code"><code>{}</code></pre>').format(_highlighted(text, language))
-
-
-def inline_code(text: str) -> Markup:
-    """One line in which `…` is code; everything else is plain text."""
-    parts = markdown.visible(text).split("`")
-    is_paired = len(parts) % 2 == 1
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if at % 2 and is_paired else part
-        for at, part in enumerate(parts)
-    )
 
 
 def code_lines(lines: Sequence[str], path: str) -> list[Markup]:
@@ -69,7 +77,32 @@ def _parser() -> MarkdownIt:
     parser.validateLink = _is_safe_link  # type: ignore[method-assign,assignment]
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link)
+    return _with_names(parser)
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False})
+    for name in ("link_open", "link_close"):
+        parser.add_render_rule(name, lambda *_: "")
+    parser.add_render_rule(
+        "image", lambda _, tokens, index, *__: str(escape(tokens[index].content))
+    )
+    return _with_names(parser)
+
+
+def _with_names(parser: MarkdownIt) -> MarkdownIt:
+    """Leave `__init__` as it is: in texts about code, underscores are parts of names."""
+    for name in ("em_open", "em_close", "strong_open", "strong_close"):
+        parser.add_render_rule(name, _emphasis)
     return parser
+
+
+def _emphasis(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
+) -> str:
+    marks = tokens[index].markup
+    return marks if "_" in marks else self.renderToken(tokens, index, options, env)
 
 
 def _is_safe_link(address: str) -> bool:

@@ -6,10 +6,12 @@ rendered here, and drawings that a view makes, are HTML.
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from functools import cache
+from textwrap import dedent
 from typing import Any
 from urllib.parse import quote
 
@@ -18,12 +20,15 @@ from markupsafe import Markup, escape
 
 import ctx
 from ctx import clock, markdown
+from ctx.operations.search import TextPart
 from ctx.page import html_text
 
 _FOLDER = os.path.dirname(__file__)
 STATIC = os.path.join(_FOLDER, "static")
 _zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
 """Of the page that is rendered."""
+_FENCED = re.compile(r"\[[^\n]*\n  (`{3,})\n(.*)\n  \1(.*)", re.DOTALL)
+"""An item whose text could not be read as a part of it otherwise."""
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -61,7 +66,9 @@ def _environment() -> Environment:
         "markdown": html_text.markdown_html,
         "code": html_text.code_html,
         "first_line": first_line,
-        "inline_code": html_text.inline_code,
+        "inline": html_text.inline_markdown,
+        "plain": html_text.plain,
+        "excerpt": _excerpt,
         "without_label": _without_label,
         "field": _field,
     }
@@ -124,9 +131,18 @@ def first_line(text: str, most: int = 160) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
+def _excerpt(parts: Iterable[TextPart]) -> Markup:
+    """What a search found in a node, with its hits marked."""
+    begin, end = html_text.MARKS
+    text = "".join(f"{begin}{each.text}{end}" if each.is_match else each.text for each in parts)
+    return html_text.marked(text, html_text.inline_markdown)
+
+
 def _without_label(text: str, label: str) -> str:
-    """An item of a context without the mark of its list and the name of its node."""
+    """An item of a context without the mark of its list, the name of its node, and its fence."""
     text = text.removeprefix("- ")
+    if fenced := _FENCED.fullmatch(text):
+        return dedent(fenced[2]) + fenced[3]
     if text.startswith((f"[{label}] ", f"[{label}, ")):
         return text.partition("] ")[2]
     return text

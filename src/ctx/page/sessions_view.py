@@ -1,12 +1,13 @@
 """Sessions: a timeline of all, and one as a story with the evidence for each line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ctx import clock, markdown
 from ctx.capture.session_state import Session
@@ -15,6 +16,7 @@ from ctx.operations.session_story import SessionStory, StoryFailure, StoryOption
 from ctx.operations.session_timeline import SessionEntry
 from ctx.operations.session_turns import StoryTurn
 from ctx.operations.why import chunk_kind, counts_text
+from ctx.page import html_text
 from ctx.page.rendering import first_line, local_time
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 
@@ -28,6 +30,13 @@ _NARROWEST = 8
 """Minutes: a shorter session is drawn this wide."""
 _LONGEST_SHOWN = 1_500
 """Characters of a text on the page, unless its step is opened by its address."""
+
+
+_FORMS: Mapping[str, Callable[[str], Markup]] = {
+    "code": lambda text: escape(markdown.visible(text)),
+    "line": html_text.inline_markdown,
+    "text": html_text.markdown_html,
+}
 
 
 class Bar(NamedTuple):
@@ -168,7 +177,7 @@ def one(request: PageRequest) -> Answer:
         "counts_text": counts_text,
         "chunk_kind": chunk_kind,
         "copied": as_markdown(story),
-        "mark": lambda text: _marked(text, story.text),
+        "mark": lambda text, form="code": _marked(text, story.text, form),
         "around": lambda text: _around(text, story.text),
     }
     return HtmlPage("session.html", first_line(name, 60), values)
@@ -178,17 +187,12 @@ def _name(title: str, session: Session) -> str:
     return title or session.request or f"Session {session.id}"
 
 
-def _marked(text: str, wanted: str) -> Markup:
+def _marked(text: str, wanted: str, form: str = "code") -> Markup:
     """A text in which each hit of the search is marked."""
-    shown = markdown.visible(text)
-    lowered, low = shown.lower(), wanted.lower()
-    if not low or len(lowered) != len(shown):
-        return Markup("{}").format(shown)
-    parts, place = [], 0
-    while (at := lowered.find(low, place)) >= 0:
-        parts.append(Markup("{}<mark>{}</mark>").format(shown[place:at], shown[at : at + len(low)]))
-        place = at + len(low)
-    return Markup("").join([*parts, Markup("{}").format(shown[place:])])
+    if wanted:
+        hit = re.compile(f"({re.escape(wanted)})", re.IGNORECASE)
+        text = hit.sub(r"\1".join(html_text.MARKS), text)
+    return html_text.marked(text, _FORMS[form])
 
 
 def _around(text: str, wanted: str) -> str:
