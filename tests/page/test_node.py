@@ -72,6 +72,11 @@ def test_tags_pins_links_and_supersession(served: Served, add: Add, ctx: Ctx) ->
         assert "Pinned. Undo" not in visitor.follow(f"{at}/pin", pinned="1"), "it was before"
         assert "tier:pinned" in ctx("show", node).out
         assert "Unpinned. Undo" in visitor.follow(f"{at}/pin", pinned="0", back="/search")
+        for tier, has in (("pinned", ["pinned"]), ("working", ["working"]), ("none", [])):
+            assert f"Tier: {tier}. Undo" in visitor.follow(f"{at}/tier", tier=tier)
+            tags = ctx("show", node, "--format=json").json["node"]["tags"]
+            assert [each for each in tags if "tier:" in each] == [f"tier:{each}" for each in has]
+        assert visitor.send(f"{at}/tier", tier="nothing").status_code == 400
 
         link = {"type": "DEPENDS_ON", "other": other, "direction": "out", "reason": "They do."}
         linked = visitor.follow(f"{at}/link", **link)
@@ -219,9 +224,19 @@ def test_editing_with_the_keyboard(served: Served, add: Add, ctx: Ctx, browser: 
     page.keyboard.press("Enter")
     page.wait_for_selector(".message")
     assert page.inner_text(".node > .content") == "Tea is hot."
+    # Also when the message about the change is gone.
+    page.reload()
     press(page, "u")
     expect(page.locator(".node > .content")).to_have_text("Tea is cold.")
     assert f"/node/{node}" in page.url
+    page.goto(page.url.partition("/node/")[0] + "/search")
+    press(page, "u")
+    expect(page.locator(".messages")).to_contain_text("Undone: ")
+    press(page, "u")
+    expect(page.locator(".messages")).to_contain_text("Not undone. The session cli has nothing")
+    expect(page.locator(".messages")).to_contain_text(
+        "The change: content: Tea is hot., already undone."
+    )
     page.context.close()
 
 

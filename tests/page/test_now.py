@@ -99,6 +99,13 @@ def test_items_are_decided_in_place_and_undone(filled: FilledProject, repo: Path
         assert "tier:pinned" in tags(filled.proposal)
         decide("delete", filled.reference)
         assert ctx("show", filled.reference).code != 0
+        command = "remove-command:make test"
+        assert f'value="{command}"' in visitor.get("/now").text
+        assert "Removed the command make test . Undo" in visitor.follow("/now", do=command)
+        assert "make test" not in ctx("context").out.partition("## Commands")[2].partition("##")[0]
+        assert "make test" in visitor.text("/now").partition("Left out")[2], "it can be shown again"
+        visitor.follow("/undo", change="")
+        assert f'"{command}"' in visitor.get("/now").text
         for wrong in ("", "pin", "burn 01", f"burn {filled.rule}", "pin zzzz"):
             assert visitor.send("/now", do=wrong).status_code in (400, 404), wrong
 

@@ -118,6 +118,8 @@ def test_a_new_node(served: Served, ctx: Ctx) -> None:
         assert "There is no tier" in refused.text
         assert "Water boils." in refused.text, "what was typed stays"
         made = visitor.follow("/nodes", type="fact", content="Water boils.", tags="area:tea, x:y")
+        visitor.follow("/nodes", type="fact", content="Ice melts.", tags="", tier="pinned")
+        visitor.follow("/undo", change="")
     assert "Added. Undo" in made
     listed = ctx("list", "--format=json").json["nodes"]
     assert [each["content"] for each in listed] == ["Water boils."]

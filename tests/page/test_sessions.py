@@ -255,6 +255,33 @@ def test_the_times_of_a_long_session_do_not_cover_its_title(
     page.context.close()
 
 
+def test_no_view_shows_the_marks_of_markdown(
+    memory: Memory, served: Served, browser: Browser, ctx: Ctx
+) -> None:
+    text = "**Never** use `floats` in __init__, see [the docs](https://e.org)"
+    add_steps(memory, f"prompt: {text}\nsay: {text}: they lose *cents*.\n", "s0ab")
+    synthesise(memory, "s0ab", is_over=True)
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET request = ?", (text,))
+    node = ctx("add", "--type=decision", f"{text}\n\n- **one**\n\n```\nx = 1\n```").out.split()[1]
+    ctx("add", "--type=fact", "--tag=tier:off-context", text)
+    page = served.open(browser)
+    base = page.url.removesuffix("/now")
+    sessions = ("sessions", "sessions/s0ab", "sessions/s0ab?q=floats", "sessions/s0ab/delete")
+    for view in ("now", "now?prompt=floats", *sessions, "search?q=floats", "review", "graph"):
+        page.goto(f"{base}/{view}")
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        page.evaluate("document.querySelectorAll('.given-text').forEach((each) => each.remove())")
+        shown = page.inner_text("main") + page.title()
+        lines = [line for line in shown.splitlines() if re.search(r"\*\*|`|\]\(", line)]
+        assert lines == [], view
+        assert view == "review" or "floats" in shown, view
+    page.goto(f"{base}/node/{node}")
+    expect(page.locator(".node > .content li strong")).to_have_text("one")
+    expect(page.locator(".node > .content")).to_contain_text("in __init__, see the docs")
+    page.context.close()
+
+
 def test_times_are_in_the_zone_of_the_browser(
     memory: Memory, session: str, served: Served, browser: Browser
 ) -> None:

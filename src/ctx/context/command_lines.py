@@ -55,7 +55,12 @@ def lines(connection: Connection, project: str | None, without: str) -> list[Lay
     by_command: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
         by_command.setdefault(row[1], []).append(row)
-    shown = [_command_of_rows(each, newest) for each in by_command.values()]
+    removed = hook_queries.removed_commands(connection, project)
+    shown = [
+        _command_of_rows(each, newest)
+        for command, each in by_command.items()
+        if flat(command) not in removed
+    ]
     failing = _failing_commands(shown)
     working = {purpose: _working_commands(shown, purpose) for purpose in _PURPOSES}
     test = working["test"][:1]

@@ -108,6 +108,16 @@ def session_commands(connection: Connection, project: str | None, without: str =
     return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
 
 
+def removed_commands(connection: Connection, project: str | None) -> "set[str]":
+    """The commands that the user removed in a project; outside of projects, in any."""
+    sql = (
+        "SELECT content FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        " WHERE t.tag = 'command:removed' AND (?1 IS NULL OR EXISTS"
+        " (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'project:' || ?1))"
+    )
+    return {row[0] for row in connection.execute(sql, (project,))}
+
+
 def last_steps(connection: Connection, session: str, most: int, largest: int) -> Iterator[str]:
     """The bodies of the last steps of a session, oldest first, without the largest."""
     sql = (

@@ -50,6 +50,8 @@ PINNED = "tier:pinned"
 WORKING = "tier:working"
 REFERENCE = "tier:reference"
 OFF_CONTEXT = "tier:off-context"
+REMOVED_COMMAND = "command:removed"
+"""On a node whose text is a command that no context names, though sessions run it."""
 TIERS = (PINNED, WORKING, REFERENCE, OFF_CONTEXT)
 """The strongest first. A node can be pinned and have one of the other tiers."""
 

@@ -64,6 +64,15 @@ def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
     )
 
 
+def set_tier(memory: Memory, node_id: NodeId, tier: str) -> TagResult:
+    """Give a node one tier, or none if it is empty; the others and the pin go."""
+    with memory.transaction("tag", memory.graph.holding(node_id).scope) as change:
+        wanted = model.tags([tier] if tier else [])
+        removed = [old for old in model.TIERS if old not in wanted and change.untag(node_id, old)]
+        added = [word for word in wanted if change.tag(node_id, word)]
+    return _result(memory, node_id, added, removed)
+
+
 def _result(
     memory: Memory, node_id: NodeId, added: Sequence[str], removed: Sequence[str]
 ) -> TagResult:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctx.ids import NodeId
 from ctx.memory import lookups, model, sources
 from ctx.memory.graph import USER
-from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, Node
+from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, REMOVED_COMMAND, Node
 from ctx.operations import learnings
 from ctx.workspace import Memory
 
@@ -73,10 +73,21 @@ def reveal(memory: Memory, node_id: NodeId) -> None:
         learnings.confirm(memory, node.id)
         return
     with memory.transaction("reveal", node.scope) as change:
-        if has_layer(node):
+        if REMOVED_COMMAND in node.tags:
+            change.delete_node(node.id)
+        elif has_layer(node):
             change.untag(node.id, OFF_CONTEXT)
         else:
             change.set_tier(node.id, REFERENCE)
+
+
+def remove_command(memory: Memory, command: str) -> None:
+    """Keep a command out of every context of this project, though sessions run it."""
+    project = [memory.project_tag] if memory.project_tag else []
+    with memory.transaction("hide", USER) as change:
+        node_id = change.add_node("fact", command)
+        for tag in (REMOVED_COMMAND, OFF_CONTEXT, *project):
+            change.tag(node_id, tag)
 
 
 def hidden(memory: Memory, most: int) -> HiddenNodes:

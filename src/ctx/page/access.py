@@ -60,6 +60,7 @@ class Notice(NamedTuple):
     text: str
     undo: str = ""
     """The id of the change; empty if there is nothing to undo."""
+    button: str = "Undo"
 
 
 class Link:
@@ -102,9 +103,9 @@ class BrowserSession(Link):
         self.messages: list[Notice] = []
         self._lock = threading.Lock()
 
-    def tell(self, text: str, undo: str = "") -> None:
+    def tell(self, text: str, undo: str = "", button: str = "Undo") -> None:
         with self._lock:
-            self.messages = [*self.messages, Notice(text, undo)][-_MOST_MESSAGES:]
+            self.messages = [*self.messages, Notice(text, undo, button)][-_MOST_MESSAGES:]
 
     def take_messages(self) -> list[Notice]:
         with self._lock:

@@ -13,7 +13,6 @@ from ctx.operations import add, delete, link, show, tag, trace, undo, update, vi
 from ctx.operations.show import ShowResult
 from ctx.operations.update import EditConflict
 from ctx.page import node_history
-from ctx.page.rendering import first_line
 from ctx.page.requests import (
     Answer,
     GoTo,
@@ -73,7 +72,7 @@ def _page(request: PageRequest, text: str, sent: SentForm | None = None) -> Html
             current = values["shown"].node.content
             typed = sent.values["content"]
             conflict = TextConflict(current, node_history.difference(current, typed))
-    title = first_line(values["shown"].node.content, 60)
+    title = values["shown"].node.content
     status = 409 if conflict else 400 if sent else 200
     return HtmlPage("node.html", title, {**values, "sent": sent, "conflict": conflict}, status)
 
@@ -216,6 +215,12 @@ def _pin(request: PageRequest, memory: Memory, node_id: NodeId) -> GoTo:
     return _back(request, node_id, "Unpinned.")
 
 
+def _tier(request: PageRequest, memory: Memory, node_id: NodeId) -> GoTo:
+    wanted = request.field("tier")
+    tag.set_tier(memory, node_id, "" if wanted == "none" else f"tier:{wanted}")
+    return _back(request, node_id, f"Tier: {wanted}.")
+
+
 def _supersede(request: PageRequest, memory: Memory, node_id: NodeId) -> GoTo:
     options = add.Options(request.field("content"), supersedes=[node_id])
     made = add.add(memory, options)
@@ -255,19 +260,30 @@ def restore_node(request: PageRequest) -> Answer:
 
 
 def undo_change(request: PageRequest) -> Answer:
+    back, change = path_below(request.field("back")), request.field("change")
     with request.writing() as memory:
-        undone = undo.undo_change(memory, request.field("change") or None, dry_run=False)
+        try:
+            undone = undo.undo_change(memory, change or None, dry_run=False)
+        except CtxError as error:
+            made = undo.changes(memory, memory.session)
+            last = next(
+                (each for each in made if change in ("", each.id) and each.action != "undo"), None
+            )
+            state = ", already undone" if last and last.undone else ""
+            what = f" The change: {last.what}{state}." if last else ""
+            return GoTo(back, f"Not undone. {error.message}{what}")
     message = f"Undone: {undone.change.what}"
     if undone.kept:
         fields = ", ".join(dict.fromkeys(each.what for each in undone.kept))
         message += f". Not undone, because it was changed since: {fields}"
-    return GoTo(path_below(request.field("back")), message, undone.by or "")
+    return GoTo(back, message, undone.by or "", "Redo")
 
 
 ROUTES = [
     PageRoute("GET", "/node/{node}", node),
     PageRoute("POST", "/node/{node}/edit", _changing("edit", _EDIT_FIELDS, _edit)),
     PageRoute("POST", "/node/{node}/tags", _changing("tags", ("tags",), _tags)),
+    PageRoute("POST", "/node/{node}/tier", _changing("tier", (), _tier)),
     PageRoute("POST", "/node/{node}/pin", _changing("pin", (), _pin)),
     PageRoute("POST", "/node/{node}/supersede", _changing("supersede", ("content",), _supersede)),
     PageRoute("POST", "/node/{node}/link", _changing("link", _LINK_FIELDS, _link)),

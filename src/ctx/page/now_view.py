@@ -190,6 +190,11 @@ def version_of(node: Node) -> str:
 
 def decide(request: PageRequest) -> Answer:
     """One of the buttons of an item, such as `pin 01J…`."""
+    what, _, command = request.field("do").partition(":")
+    if what == "remove-command":
+        with request.writing() as memory:
+            visibility.remove_command(memory, command)
+            return GoTo(_back(request), f"Removed the command `{command}`.", last_change(memory))
     what, _, name = request.field("do").partition(" ")
     if what not in _DECISIONS:
         raise UsageError(f"There is no action {what[:40]!r}.")

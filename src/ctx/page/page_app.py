@@ -159,7 +159,7 @@ def _response(
             return HTMLResponse(rendering.render(answer.template, values), answer.status)
         case GoTo():
             if answer.message and request.browser:
-                request.browser.tell(answer.message, answer.undo)
+                request.browser.tell(answer.message, answer.undo, answer.button)
             return RedirectResponse(f"{request.base}{answer.path}", 303)
         case Download():
             named = f"attachment; filename*=UTF-8''{quote(answer.name)}"

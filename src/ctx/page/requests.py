@@ -105,6 +105,8 @@ class GoTo(NamedTuple):
     message: str = ""
     undo: str = ""
     """The change that the message offers to undo."""
+    button: str = "Undo"
+    """`Redo` if that change is itself an undo."""
 
 
 class Download(NamedTuple):

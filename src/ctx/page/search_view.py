@@ -102,19 +102,20 @@ def _address(wanted: search.Options) -> str:
 
 def add_node(request: PageRequest) -> Answer:
     try:
+        tags, tier = split_tags(request.field("tags")), request.field("tier")
         with request.writing() as memory:
             options = add.Options(
                 request.field("content"),
                 request.field("type") or None,
-                split_tags(request.field("tags")),
+                [*tags, f"tier:{tier}"] if tier not in ("", "none") else tags,
                 request.field("summary").strip() or None,
-                default_tier="shown",
+                default_tier="none" if tier == "none" else "shown",
             )
             made = add.add(memory, options)
             hidden = " A secret in it was removed." if made.redacted else ""
             return GoTo(f"/node/{made.node.id}", f"Added.{hidden}", last_change(memory))
     except CtxError as error:
-        return _refused(request, "add", error, ("type", "content", "tags", "summary"))
+        return _refused(request, "add", error, ("type", "content", "tier", "tags", "summary"))
 
 
 def save_view(request: PageRequest) -> Answer:

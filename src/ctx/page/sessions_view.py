@@ -180,7 +180,7 @@ def one(request: PageRequest) -> Answer:
         "mark": lambda text, form="code": _marked(text, story.text, form),
         "around": lambda text: _around(text, story.text),
     }
-    return HtmlPage("session.html", first_line(name, 60), values)
+    return HtmlPage("session.html", name, values)
 
 
 def _name(title: str, session: Session) -> str:

@@ -41,7 +41,7 @@ const keys = {
   "?": () => $("#help").showModal(),
   j: () => choose(1),
   k: () => choose(-1),
-  u: () => $("[data-undo]")?.click(),
+  u: () => ($$(".messages [data-undo]").at(-1) ?? $("[data-undo]"))?.click(),
   e: () => ($("[data-edit]", chosen() ?? $("main")) ?? $("[data-edit]"))?.click(),
   y: copy,
   Enter: () => $("a", chosen() ?? document.createElement("i"))?.click(),
