@@ -143,6 +143,14 @@ def write_like(path: str, data: bytes, mode: int) -> str:
     return temporary
 
 
+def shared_mode() -> int:
+    """The mode of a new file that others may read too, if the umask does not forbid it."""
+    # The umask can only be read by setting it.
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
 def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
     """Replace a file atomically. `durable_name=False`: the caller syncs the folder later."""
     temporary = write_temporary(path, data)

@@ -1,6 +1,7 @@
 """`ctx scrub`: what it tells, what it asks, and what it leaves alone."""
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -144,13 +145,20 @@ def test_what_cannot_be_done(ctx: Ctx, folder: Path, words: list[str], told: str
 
 def test_a_projection_is_reported(ctx: Ctx, add: Add, repo: Path) -> None:
     add("--type=fact", f"Ours: {WORD}", "--tag=tier:pinned", "--tag=project:app")
-    assert ctx("install", "--projection").code == 0
+    for words in ((), ("NOTES.md",)):
+        assert ctx("install", "--projection", *words).code == 0
     assert WORD in (repo / "AGENTS.md").read_text()
+    # A pipe in its place does not keep a scrub waiting.
+    os.mkfifo(repo / "CLAUDE.md")
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 1
+    notes = str(repo / "NOTES.md")
     told = "`ctx install --projection` rewrites the block of memory in it"
-    assert ran.out.endswith(f"Still there:\n  AGENTS.md  {told}\n")
-    assert ctx("install", "--projection").code == 0
+    assert ran.out.split("Still there:\n")[1].split("\n") == [
+        *(f"  {'AGENTS.md':{len(notes)}}  {told}", f"  {notes}  {told}", "")
+    ]
+    for words in ((), ("NOTES.md",)):
+        assert ctx("install", "--projection", *words).code == 0
     assert WORD not in (repo / "AGENTS.md").read_text()
     assert ctx("scrub", WORD, "--yes").code == 0
 

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ctx import checkouts, disk, git, interrupts, layout
-from ctx.agents.host_setup import edited_file, program_runs
+from ctx.agents.host_setup import program_runs
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import InstalledPart
 from ctx.checkouts import Checkout
@@ -113,7 +113,7 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Installe
 
 def _apply_plan(plan: HookPlan, options: argparse.Namespace) -> None:
     if not options.dry_run:
-        mode = edited_file.shared_mode()
+        mode = disk.shared_mode()
         apply_plan(plan, mode | (mode & 0o444) >> 2)
 
 

@@ -21,7 +21,6 @@ from ctx.agents.host_setup import (
 )
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import InstalledPart, Machine
-from ctx.agents.host_setup.projection import ProjectionPlan
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, install_hosts, opening
 from ctx.cli.install_answers import InstallResult, render, render_by_hand
@@ -30,6 +29,8 @@ from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.config import resolve
 from ctx.errors import HookFailed, UsageError
+from ctx.operations import projection
+from ctx.operations.projection import ProjectionPlan
 
 EXAMPLES = """
 ctx install                          the store, the skill and the hooks, for yourself
@@ -332,8 +333,6 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
 
 
 def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> InstallResult:
-    from ctx.agents.host_setup import projection
-
     path = projection_file(options, settings)
     home = os.path.realpath(settings.expanded("~"))
     if not options.projection and os.path.realpath(os.path.dirname(path)) == home:
@@ -342,9 +341,16 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
             hint="Run this in the project, or name the file: --projection FILE.",
         )
     opening.refuse_untrusted(settings, "--projection")
-    carried_out = projection.plan_projection if options.dry_run else projection.write
-    with opening.reading(settings, output) as memory:
-        plan = carried_out(memory, path)
+    is_named = bool(options.projection)
+    if options.dry_run:
+        with opening.reading(settings, output) as memory:
+            plan = projection.plan_projection(memory, path, named=is_named)
+    else:
+        opened = opening.open_for_staging if is_named else opening.reading
+        with opened(settings, output) as memory:
+            plan = projection.write(memory, path, named=is_named)
+            if is_named:
+                projection.remember(memory, path)
     part = InstalledPart("projection", path, plan.state)
     return InstallResult(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
 
@@ -366,5 +372,5 @@ def projection_file(options: argparse.Namespace, settings: Settings) -> str:
         named = settings.expanded(options.projection)
         return os.path.abspath(os.path.join(settings.folder, named))
     root = layout.place(settings.folder, settings.user_store.home).folder
-    paths = [os.path.join(root, name) for name in ("AGENTS.md", "CLAUDE.md")]
+    paths = [os.path.join(root, name) for name in projection.FILES]
     return next((path for path in paths if os.path.lexists(path)), paths[0])

@@ -7,10 +7,10 @@ from functools import partial
 
 from ctx.agents.claude_code import install
 from ctx.agents.claude_code.install import InstallTarget
-from ctx.agents.host_setup import projection, skill
+from ctx.agents.host_setup import skill
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import InstalledPart, State
-from ctx.cli import arguments, git_hook, install_hosts, worker
+from ctx.cli import arguments, git_hook, install_hosts, opening, worker
 from ctx.cli.install import diff_of, place_of, projection_file, projection_option
 from ctx.cli.install_answers import (
     HostsResult,
@@ -21,6 +21,7 @@ from ctx.cli.install_answers import (
 )
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
+from ctx.operations import projection
 
 EXAMPLES = """
 ctx uninstall                 remove the hooks and the skill, keep the store
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     home, store = settings.expanded("~"), settings.user_store.home
     if options.projection is not None:
-        output.show(_projection(options, settings), partial(render_removed, home=home))
+        output.show(_projection(options, settings, output), partial(render_removed, home=home))
         return
     if options.git:
         part, diff = git_hook.uninstall(options, settings)
@@ -135,10 +136,14 @@ def _remove_parts(
     return change, part
 
 
-def _projection(options: argparse.Namespace, settings: Settings) -> UninstallResult:
+def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> UninstallResult:
     path = projection_file(options, settings)
     plan = projection.planned_removal(path) if options.dry_run else projection.remove(path)
     part, diff = InstalledPart("projection", path, plan.state), diff_of(options, path, plan)
+    store = settings.user_store.database
+    if not options.dry_run and settings.database == store and os.path.exists(store):
+        with opening.open_for_staging(settings, output) as memory:
+            projection.forget(memory, path)
     return UninstallResult(options.dry_run, (part,), "", diff, settings.user_store.home)
 
 

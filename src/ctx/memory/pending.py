@@ -14,6 +14,8 @@ from ctx.memory.graph import Graph
 _KEPT_MS = 86_400_000
 _MOST_WAITING = 50
 _STAGING = "staging:"
+PROJECTIONS = "projections"
+"""The key of the files that the worker keeps a block in (`operations/projection.py`)."""
 
 
 def put(connection: Connection, key: str, value: str) -> None:
@@ -67,10 +69,11 @@ def read(connection: Connection, key: str) -> str | None:
 
 
 def _expire(connection: Connection) -> None:
-    """Delete values older than a day, except the current task and how sessions are staged."""
+    """Delete values older than a day, except the current task, how sessions are staged, and the
+    files with a block."""
     connection.execute(
         "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'"
-        f" AND key NOT LIKE '{_STAGING}%'",
+        f" AND key NOT LIKE '{_STAGING}%' AND key <> '{PROJECTIONS}'",
         (clock.iso(clock.now_ms() - _KEPT_MS),),
     )
 

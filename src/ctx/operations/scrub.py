@@ -23,7 +23,7 @@ from ctx.llm import ledger
 from ctx.llm.llama_cpp import slots
 from ctx.memory import user_store
 from ctx.objects.repository import Repository
-from ctx.operations import apply, sync_scrubs, worker_round
+from ctx.operations import apply, projection, sync_scrubs, worker_round
 from ctx.operations.sync_scrubs import UnconfirmedReplica
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard, explain_errors
@@ -32,8 +32,6 @@ from ctx.workspace import Memory
 MARK = "scrubbing"
 """Beside the store: a scrub was begun, and has not come to its end."""
 
-_PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
-_PROJECTED = b"<!-- ctx:projection"
 _TURNS = 3
 _PATIENCE_S = 30.0
 _POLL_S = 0.05
@@ -218,9 +216,13 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
 
 def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
     """What a scrub does not change: tables and files of the user, and names."""
+    blocks = {name: os.path.join(scope.folder, name) for name in projection.FILES if scope.folder}
     if scope.database and user_store.store_exists(scope.database):
         with closing(user_store.open_for_reading(scope.database)) as opened:
             tables = scrub_store.foreign_tables(opened, needle)
+            blocks |= {
+                path: path for path in projection.named_files(opened) if path not in blocks.values()
+            }
         for table in tables:
             where = f"{os.path.basename(scope.database)}: {needle.name(table)}"
             yield RemainingPlace(where, "a table that ctx did not create: edit it")
@@ -240,11 +242,10 @@ def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]
                 if scrub_files.new_name(scope.home, path, needle) is None:
                     folder = os.path.relpath(os.path.dirname(path), scope.home)
                     yield RemainingPlace(needle.name(folder), scrub_files.NAMED_SO)
-    for name in _PROJECTIONS:
-        path = os.path.join(scope.folder, name)
-        if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
+    for name, path in blocks.items():
+        if projection.has_block(path) and holds(path, needle):
             yield RemainingPlace(
-                name, "`ctx install --projection` rewrites the block of memory in it"
+                needle.name(name), "`ctx install --projection` rewrites the block of memory in it"
             )
 
 

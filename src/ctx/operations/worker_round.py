@@ -4,7 +4,7 @@
     remember   steps, events from transcripts, observations, summaries,    `capture`, `reconcile`,
                learnings; then new contexts                                `synthesise`, `learnings`
     upkeep     sessions that hooks could not report, retention, the        `unreported_sessions`,
-               daily backup, the health check                              `backups`, `health`
+               daily backup, blocks in AGENTS.md, the health check         `backups`, `projection`
     freshen    the code index of live sessions, vectors, and rows that
                sessions of an older version of ctx lack
 
@@ -16,7 +16,7 @@ Nothing heavy is imported before it is needed: a worker drains before it loads t
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -67,12 +67,18 @@ class WorkerRounds:
         guard: Guard,
         is_stopping: Callable[[], bool] = lambda: False,
         catch_up: Callable[[Memory], object] = lambda _: None,
+        *,
+        is_worker: bool = False,
     ) -> None:
         self._home = home
         self._catch_up = catch_up
         """Imports sessions that hooks could not report."""
         self._guard = guard
         self._is_stopping = is_stopping
+        self._is_worker = is_worker
+        """Whether this process updates the blocks in AGENTS.md."""
+        self._reported: set[str] = set()
+        """Why blocks could not be updated. It is logged once."""
         self.is_behind = False
         """Whether another process held the lock; the next round comes soon."""
         self._tries: dict[tuple[str, str], int] = {}
@@ -111,6 +117,7 @@ class WorkerRounds:
                 apply.compact_ended(memory, folders, self._home)
             with self._guard("contexts"):
                 apply.refresh(memory, folders, self._home)
+            self._refresh_projections(memory, folders)
         return RoundResult(NOTHING, steps, missed, tuple(each.id for each in synthesised))
 
     def _process_events(self, memory: Memory) -> int:
@@ -235,7 +242,20 @@ class WorkerRounds:
                 store_backups.make_daily_backup(
                     memory.environment.graph_file, config.integer("backup.keep")
                 )
+        self._refresh_projections(memory)
         self._note_health(memory)
+
+    def _refresh_projections(self, memory: Memory, folders: Iterable[str] | None = None) -> None:
+        if not self._is_worker:
+            return
+        with self._guard("the blocks in AGENTS.md"):
+            from ctx.operations import projection
+
+            for problem in projection.refresh(memory, folders):
+                if str(problem) not in self._reported:
+                    self._reported.add(str(problem))
+                    with self._guard("the block in a file"):
+                        raise problem
 
     def _note_health(self, memory: Memory) -> None:
         with self._guard("the health check"):

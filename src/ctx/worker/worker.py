@@ -72,7 +72,9 @@ class Worker:
         self._woken_at = self._began
         self._install = _install_stamp(ctx.__file__)
         self._lock = _inode(self.store.worker_lock)
-        self._tending = WorkerRounds(self.home, self._guard, self.is_stopping, _catch_up)
+        self._tending = WorkerRounds(
+            self.home, self._guard, self.is_stopping, _catch_up, is_worker=True
+        )
         self._rebuild: BackgroundRebuild | None = None
         self._repair: AuthorRepair | None = None
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctx import __version__
+from ctx import __version__, disk
 from ctx.agents.claude_code import plugin
-from ctx.agents.host_setup import edited_file, skill
+from ctx.agents.host_setup import skill
 from ctx.errors import DiskFailure, PathRefused
 from ctx.hook_files.spool import EVENTS
 
@@ -76,7 +76,7 @@ def test_the_plugin_is_written_once_and_then_current(tmp_path: Path, there: bool
     assert set(plugin.write(str(folder))) == {str(folder / name) for name in FILES}
     assert contents(folder) == FILES
     modes = {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
-    assert modes == {edited_file.shared_mode()} != {0o600}
+    assert modes == {disk.shared_mode()} != {0o600}
     assert plugin.write(str(folder)) == ()
 
 

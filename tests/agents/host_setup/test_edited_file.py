@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx import disk
 from ctx.agents.host_setup import edited_file
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
@@ -133,7 +134,7 @@ def test_shared_files_follow_the_umask(
 ) -> None:
     before = os.umask(umask)
     try:
-        mode = edited_file.shared_mode()
+        mode = disk.shared_mode()
         assert os.umask(umask) == umask
         edited_file.change(str(path), added, backup, mode=mode)
         beside = path.parent / "a" / "b" / "page.md"

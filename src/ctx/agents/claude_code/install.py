@@ -48,7 +48,7 @@ class InstallTarget(NamedTuple):
     @property
     def mode(self) -> int:
         """The mode of new files. Everybody who works on a project can read those of the project."""
-        return edited_file.shared_mode() if self.level == "project" else disk.FILE_MODE
+        return disk.shared_mode() if self.level == "project" else disk.FILE_MODE
 
 
 def user_place(claude_folder: str, ctx_home: str) -> InstallTarget:

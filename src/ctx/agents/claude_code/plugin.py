@@ -84,7 +84,7 @@ def write(folder: str) -> tuple[str, ...]:
     """Write or update the plugin, and return the written paths."""
     written = planned_paths(folder)
     # Others must be able to read the files, or the plugin could not be shared.
-    mode = edited_file.shared_mode()
+    mode = disk.shared_mode()
     with disk.explain_errors("writing the plugin"):
         for name, text in files().items():
             path = os.path.join(folder, name)

@@ -7,7 +7,6 @@
     host_files        hooks and the entry of `ctx mcp`, in the files of a host
     hook_commands     the command lines of hooks, and how ours are recognized
     hook_trials       runs hooks before they are registered
-    projection        a block in AGENTS.md, for agents without hooks
 
     edited_file       a file of another program, edited in place
     jsonc             JSON with comments; inserts and removes elements in place

@@ -120,14 +120,6 @@ def read(path: str) -> str | None:
         ) from None
 
 
-def shared_mode() -> int:
-    """The mode of a new file that others may read too, if the umask does not forbid it."""
-    # The umask can only be read by setting it.
-    umask = os.umask(0o077)
-    os.umask(umask)
-    return 0o666 & ~umask
-
-
 def put(path: str, data: bytes, mode: int) -> None:
     """Write a whole file, and create its folders. An existing file keeps its mode and owner."""
     temporary = _write_temporary_copy(path, data, mode)
