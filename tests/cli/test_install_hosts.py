@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,6 +19,7 @@ from ctx.cli.output import Output
 from tests.conftest import Ctx
 
 AGENTS = Path(__file__).parents[2] / "src" / "ctx" / "agents"
+GOLDEN = Path(__file__).parents[1] / "golden"
 OTHERS = [host.name for host in known_setups.SETUPS]
 WITH_HOOKS = [host.name for host in known_setups.SETUPS if host.hook_commands()]
 
@@ -318,3 +320,32 @@ def test_opencode_reads_the_skill_of_claude_code(ctx: Ctx, home: Path) -> None:
     assert not (home / ".agents").exists()
     assert ctx("install", "--host", "opencode,copilot", "--no-hooks").code == 0
     assert (home / ".agents" / "skills" / "ctx" / "SKILL.md").exists()
+
+
+# Past conversations
+
+ROLLOUTS = ".codex/sessions/2026/11/16"
+
+
+def test_past_conversations_are_offered_once(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "1 past conversation found. To import: `ctx import --from codex --transcripts`\n"
+    shutil.copytree(GOLDEN / "codex" / "transcripts", home / ROLLOUTS)
+    assert line in ctx("status").err
+    assert line in ctx("install", "--no-hooks").err
+    assert "past conversation" not in ctx("install", "--no-hooks", "--dry-run").err
+    answer_with(monkeypatch, "n")
+    question = "1 past conversation found (codex). Import them? [y/N]"
+    assert question in ctx("install", "--no-hooks", "--host", "codex").err
+    assert "past conversation" not in ctx("install", "--no-hooks").err
+    assert "past conversation" not in ctx("status").err
+    # As if nothing had been decided.
+    (home / ".ctx" / "past_conversations").unlink()
+    answer_with(monkeypatch, "y")
+    assert "Imported 1 session:" in ctx("install", "--no-hooks").out
+    assert "past conversation" not in ctx("status").err
+    # What comes later is captured.
+    rollout = next((home / ROLLOUTS).iterdir())
+    rollout.rename(rollout.with_name(re.sub("[0-9a-f]{12}(?=.jsonl)", "0" * 12, rollout.name)))
+    assert "past conversation" not in ctx("status").err

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctx import layout
 from ctx.agents.known_hosts import HOSTS
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, opening, past_conversations
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
@@ -270,6 +270,15 @@ def _print_details(imported: ImportResult, output: Output) -> None:
         output.note(f"To undo: `ctx undo {imported.change}`")
 
 
+def import_host(host: str, settings: Settings, output: Output) -> None:
+    """Import all past sessions of a host."""
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(after_project="")
+    configure(parser)
+    words = ["--from", host, "--transcripts"]
+    import_transcripts(parser.parse_args(words), settings, output)
+
+
 def import_transcripts(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     # It loads everything that turns a transcript into memory.
     from ctx.operations import backfill
@@ -295,6 +304,8 @@ def import_transcripts(options: argparse.Namespace, settings: Settings, output: 
         tick = stack.enter_context(output.progress("Sessions"))
         done = backfill.backfill(memory, wanted, tick)
     output.show(done, render_sessions)
+    if not (done.dry_run or options.paths or options.since or project):
+        past_conversations.settle(settings, [host])
     if done.dry_run:
         output.note("Nothing changed.")
     elif done.sessions:

@@ -22,7 +22,7 @@ from ctx.agents.host_setup import (
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import InstalledPart, Machine
 from ctx.agents.runtime.notices import CAPTURED
-from ctx.cli import git_hook, install_hosts, opening
+from ctx.cli import git_hook, install_hosts, opening, past_conversations
 from ctx.cli.install_answers import InstallResult, render, render_by_hand
 from ctx.cli.install_hosts import HostInstall
 from ctx.cli.output import Output
@@ -117,11 +117,33 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         if claude is not None:
             claude.show_messages()
         hosts.show_notes()
+        _offer_past_conversations(options, settings, output)
         return
     shown = partial(render_by_hand, home=home, project=claude.plan.option)
     answer = claude.answer()
     output.show(answer, shown if options.only_print else partial(render, home=home))
     claude.show_messages()
+    _offer_past_conversations(options, settings, output)
+
+
+def _offer_past_conversations(
+    options: argparse.Namespace, settings: Settings, output: Output
+) -> None:
+    if options.only_print or options.dry_run or options.project:
+        return
+    with opening.adding(settings, output) as memory:
+        found = past_conversations.find(memory, settings)
+    if not (output.is_interactive and output.is_for_people):
+        past_conversations.note(found, output)
+    elif found:
+        what = f"{past_conversations.number_of(found)} found ({', '.join(found)})"
+        if output.ask(f"{what}. Import them? [y/N]").lower() not in ("y", "yes"):
+            past_conversations.settle(settings, found)
+            return
+        from ctx.cli.import_ import import_host
+
+        for host in found:
+            import_host(host, settings, output)
 
 
 class _ClaudeInstall:
