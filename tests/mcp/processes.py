@@ -79,13 +79,15 @@ class ServerProcess:
             pass
         return answer
 
-    def initialize(self, capabilities: Mapping[str, Any] | None = None) -> Any:
+    def initialize(
+        self, capabilities: Mapping[str, Any] | None = None, client: str = "test"
+    ) -> Any:
         answer = self.ask(
             "initialize",
             {
                 "protocolVersion": "2025-06-18",
                 "capabilities": capabilities or {},
-                "clientInfo": {"name": "test", "version": "1"},
+                "clientInfo": {"name": client, "version": "1"},
             },
         )
         self.write_message({"method": "notifications/initialized"})

@@ -9,9 +9,10 @@ from ctx.mcp.tools import TOOLS
 LIMIT = 1_500
 
 
-def test_all_descriptions_and_schemas_are_small() -> None:
+def test_all_descriptions_and_schemas_of_arguments_are_small() -> None:
+    """A model does not read the schemas of answers."""
     described = [
-        server._described(tool).model_dump(by_alias=True, exclude_none=True)
+        server._described(tool, is_typed=False).model_dump(by_alias=True, exclude_none=True)
         for tool in TOOLS.values()
     ]
     menu = [[each.name, each.description, each.argument] for each in prompts.PROMPTS.values()]
@@ -40,3 +41,13 @@ def test_schemas_have_no_references_and_no_unknown_arguments() -> None:
         assert "$ref" not in json.dumps(schema)
         assert schema["additionalProperties"] is False
         assert set(schema["properties"]) == set(tool.arguments.__struct_fields__)
+        assert "$ref" not in json.dumps(tool.output_schema)
+
+
+def test_closed_sets_are_enums_and_limits_are_named() -> None:
+    properties = TOOLS["remember"].input_schema["properties"]
+    assert "decision" in properties["type"]["enum"]
+    assert properties["scope"]["enum"] == ["project", "user"]
+    assert "10,000 characters" in properties["text"]["description"]
+    found = TOOLS["recall"].output_schema["properties"]["results"]["items"]
+    assert found["properties"]["title"] == {"type": "string"}

@@ -51,8 +51,15 @@ def test_a_host_that_probes_for_the_newer_protocol_is_told_no(
             assert server.ask("server/discover", params)["error"]["code"] == METHOD_NOT_FOUND
         assert server.initialize()["serverInfo"]["name"] == "ctx"
         assert server.ask("no/such/method")["error"]["code"] == METHOD_NOT_FOUND
-        for line in (b"\n", b"not JSON\n", b"[]\n", b"\xff\xfe\n", b'{"jsonrpc": "2.0"}\n'):
+        for line, code in (
+            (b"not JSON\n", -32700),
+            (b"\xff\xfe\n", -32700),
+            (b"[]\n", -32600),
+            (b'\n{"jsonrpc": "2.0"}\n', -32600),
+        ):
             server.write(line)
+            answer = server.read()
+            assert (answer["id"], answer["error"]["code"]) == (None, code)
         assert server.ask("ping")["result"] == {}
         # Codex names the session in each call.
         turn = {"x-codex-turn-metadata": json.dumps({"session_id": "codex-session-9"})}
@@ -70,6 +77,21 @@ def test_a_host_that_probes_for_the_newer_protocol_is_told_no(
     )
     history = json.loads(shown.stdout)["history"]
     assert {each["session"] for each in history} == {"codex-session-9"}
+
+
+@pytest.mark.parametrize("client", ["copilot-cli", "qwen-cli-mcp-client-ctx"])
+def test_a_host_that_shows_a_model_both_forms_gets_the_text(
+    project: Path, surroundings: Path, ctx: Ctx, client: str
+) -> None:
+    assert ctx("add", "The canary sings at noon").code == 0
+    with ServerProcess(surroundings, project) as server:
+        server.initialize(client=client)
+        listed = server.ask("tools/list")["result"]["tools"]
+        assert not any("outputSchema" in tool for tool in listed)
+        for asked, said in (({"query": "canary"}, "sings at noon"), ({}, "E011: ")):
+            answer = server.call("recall", asked)["result"]
+            assert "structuredContent" not in answer
+            assert said in answer["content"][0]["text"]
 
 
 def test_a_host_names_the_folder_in_which_it_works(

@@ -215,6 +215,7 @@ def test_of_an_untrusted_store_only_its_existence_is_given(
         ("remember", {}),
         ("remember", {"text": "x", "id": "y"}),
         ("remember", {"text": "x", "scope": "world"}),
+        ("remember", {"text": "x" * 10_001}),
         ("remember", {"text": "x", "type": "file of mine"}),
         ("remember", {"text": "x", "supersedes": ["nope"]}),
         ("pack", {"task": "", "budget": 1}),

@@ -71,6 +71,12 @@ def session_in_call(meta: "Mapping[str, Any]") -> str:
     return next(filter(None, (hooks.session_in_call(meta) for hooks in all_hooks())), "")
 
 
+def is_doubling_client(name: str) -> bool:
+    """Whether an MCP client shows a model both forms of an answer."""
+    every = tuple(hooks.doubling_client for hooks in all_hooks() if hooks.doubling_client)
+    return name.startswith(every)
+
+
 def without_sessions(environment: "Mapping[str, str]") -> dict[str, str]:
     """The environment without the variables of a session of any host."""
     kept = dict(environment)

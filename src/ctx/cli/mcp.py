@@ -36,7 +36,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
             f"The MCP SDK cannot be loaded: {error}.",
             hint="Install ctx again: `pip install --force-reinstall ctx-memory`.",
         ) from error
-    from ctx.agents.known_hosts import session_in_call
+    from ctx.agents.known_hosts import is_doubling_client, session_in_call
 
     environment = Environment(
         settings.folder,
@@ -48,7 +48,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
         load_hosts=opening.load_hosts,
         in_agents_shell=True,
     )
-    server.serve(environment, session_in_call)
+    server.serve(environment, session_in_call, is_doubling_client)
 
 
 def _session(settings: Settings) -> SessionId:

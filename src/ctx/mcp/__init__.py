@@ -1,6 +1,7 @@
 """The MCP server: an agent asks in the middle of its turn, and is answered in the same turn.
 
     tools        the five tools: their arguments, their descriptions, and their answers
+    results      the JSON objects of answers
     resources    nodes, sessions and the context, by address
     prompts      what a person can start from a menu of the host
     agent_place  where a call works: the folder, the session, and the memory there

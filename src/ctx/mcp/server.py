@@ -3,6 +3,9 @@
 A tool error is an answer with `isError`, which the model reads: it has our code, one sentence and a
 hint. Everything else that fails is an error of the protocol.
 
+An answer has a text and a JSON object. Claude Code and Codex show a model the object, most others
+the text. A host that shows both gets the text alone, and tools without a schema for the object.
+
 Only the handshake with `initialize` is served. Hosts that know the newer protocol without one ask
 for `server/discover` first, and use the handshake if a server does not know that method.
 """
@@ -12,16 +15,23 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import anyio
 import mcp_types as types
+from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.runner import serve_loop
+from mcp.server.runner import serve_connection
 from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from pydantic import ValidationError
 
 from ctx import __version__, layout
 from ctx.errors import CtxError, UsageError
@@ -49,10 +59,14 @@ _Context = ServerRequestContext[Any, Any]
 
 class MemoryServer:
     def __init__(
-        self, environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]
+        self,
+        environment: Environment,
+        session_in_call: Callable[[Mapping[str, Any]], str],
+        is_doubling_client: Callable[[str], bool],
     ) -> None:
         self._environment = environment
         self._session_in_call = session_in_call
+        self._is_doubling_client = is_doubling_client
         self._asks_for_folder = not _is_in_project(environment)
         self.thread = CallThread()
         self.protocol: Server[Any] = Server(
@@ -74,10 +88,17 @@ class MemoryServer:
         """Serve until the input ends."""
         async with stdio_server() as (reading, writing):
             try:
-                await serve_loop(
-                    self.protocol,
+                # As the SDK's `serve_loop`, which drops lines that cannot be read.
+                dispatcher = JSONRPCDispatcher[TransportContext](
                     reading,
                     writing,
+                    inline_methods=frozenset({"initialize"}),
+                    on_stream_exception=partial(_answer_unreadable, writing),
+                )
+                await serve_connection(
+                    self.protocol,
+                    dispatcher,
+                    connection=Connection.for_loop(dispatcher),
                     lifespan_state={},
                     init_options=self.protocol.create_initialization_options(),
                 )
@@ -86,8 +107,10 @@ class MemoryServer:
 
     # Tools
 
-    async def _list_tools(self, _context: _Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+    async def _list_tools(self, context: _Context, _params: object) -> types.ListToolsResult:
+        is_typed = not self._wants_text_alone(context)
+        tools = [_described(tool, is_typed=is_typed) for tool in TOOLS.values()]
+        return types.ListToolsResult(tools=tools)
 
     async def _call_tool(
         self, context: _Context, params: types.CallToolRequestParams
@@ -103,10 +126,13 @@ class MemoryServer:
         try:
             answer = await self._run(work, context)
         except CtxError as error:
-            return _tool_error(error)
+            answer, is_error = _tool_error(error), True
+        else:
+            is_error = False
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
-            structured_content=answer.data,
+            structured_content=None if self._wants_text_alone(context) else answer.data,
+            is_error=is_error,
         )
 
     # Resources
@@ -189,6 +215,10 @@ class MemoryServer:
 
     # What a call works with
 
+    def _wants_text_alone(self, context: _Context) -> bool:
+        params = context.session.client_params
+        return params is not None and self._is_doubling_client(params.client_info.name)
+
     async def _place(self, context: _Context) -> AgentPlace:
         if self._asks_for_folder:
             self._asks_for_folder = False
@@ -212,13 +242,17 @@ class MemoryServer:
         return answer
 
 
-def serve(environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]) -> None:
+def serve(
+    environment: Environment,
+    session_in_call: Callable[[Mapping[str, Any]], str],
+    is_doubling_client: Callable[[str], bool],
+) -> None:
     """Serve one host on stdin and stdout, until it closes them, ends, or a signal arrives."""
     if sys.stdin is None:
         raise UsageError("`ctx mcp` needs stdin.", hint="A host starts it.")
     # The SDK logs to stderr, which hosts show as errors of the server.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    server = MemoryServer(environment, session_in_call)
+    server = MemoryServer(environment, session_in_call, is_doubling_client)
     lifetime = Lifetime(server.thread.finish)
     lifetime.watch()
     try:
@@ -239,6 +273,22 @@ def _warm_up(place: AgentPlace, call: RunningCall) -> None:
         nearness = node_vectors.nearness(memory, NAME, call.vectors)
         limit = recall_index.DEFAULT_LIMIT
         recall.recall_everything(memory, recall.Options(NAME, limit), KINDS, nearness)
+
+
+async def _answer_unreadable(writing: WriteStream[SessionMessage], problem: Exception) -> None:
+    """Answer a line that is no message. Whose answer that is cannot be known: it has no id."""
+    errors = problem.errors() if isinstance(problem, ValidationError) else []
+    unparsed = [error["input"] for error in errors if error["type"] == "json_invalid"]
+    if unparsed and not unparsed[0].strip():
+        return
+    if unparsed:
+        data = types.ErrorData(code=types.PARSE_ERROR, message="This line is not valid JSON.")
+    else:
+        data = types.ErrorData(
+            code=types.INVALID_REQUEST, message="This is not a message of JSON-RPC 2.0."
+        )
+    answer = types.JSONRPCError(jsonrpc="2.0", id=None, error=data)
+    await writing.send(SessionMessage(answer))
 
 
 def _is_in_project(environment: Environment) -> bool:
@@ -264,13 +314,13 @@ async def _folder_of_host(context: _Context) -> str:
     return next((folder for folder in folders if os.path.isdir(folder)), "")
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, *, is_typed: bool = True) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
+        output_schema=tool.output_schema if is_typed else None,
         annotations=types.ToolAnnotations(
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
@@ -279,15 +329,12 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _tool_error(error: CtxError) -> types.CallToolResult:
+def _tool_error(error: CtxError) -> ToolAnswer:
     data = {"code": error.code, "message": error.message, "hint": error.hint or ""}
     if error.detail:
         data["detail"] = error.detail
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=_sentence(error))],
-        structured_content={"error": {name: visible(text) for name, text in data.items()}},
-        is_error=True,
-    )
+    shown = {name: visible(text) for name, text in data.items()}
+    return ToolAnswer({"error": shown}, _sentence(error))
 
 
 def _sentence(error: CtxError) -> str:

@@ -1,8 +1,8 @@
 """The five tools: arguments, descriptions and answers.
 
-An agent reads the descriptions and schemas in every session, so they are short: all of them
-together take less than 1,500 tokens. An answer has two forms with the same content, a JSON object
-and a text, because hosts give a model one or the other.
+An agent reads the descriptions and the schemas of arguments in every session, so they are short:
+all of them together take less than 1,500 tokens. An answer has two forms with the same content, a
+JSON object and a text, because hosts give a model one or the other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,32 @@ from ctx.errors import UsageError
 from ctx.markdown import code, flat, visible
 from ctx.mcp.agent_place import AgentPlace, connections
 from ctx.mcp.call_thread import RunningCall
+from ctx.mcp.results import (
+    ForgetResults,
+    FoundEntry,
+    HistoryEntry,
+    PackedChunk,
+    PackResults,
+    RecallResults,
+    RememberResults,
+    Results,
+    TimelineResults,
+)
 from ctx.memory.model import Redaction
 from ctx.workspace import Memory
 
 PACK_BUDGET = 8_000
 SMALLEST_PACK, LARGEST_PACK = 500, 20_000
 """Hosts cut longer answers."""
+LONGEST_TEXT = 10_000
+"""Characters of a statement. A longer one would fill the contexts of later sessions."""
 
 _Ids = tuple[str, ...]
+
+
+def _one_of(*values: str) -> dict[str, Any]:
+    """An enum in the schema. The operation checks the value, which knows more spellings."""
+    return {"enum": list(values)}
 
 
 class ToolAnswer(NamedTuple):
@@ -43,17 +61,33 @@ class LinkArgument(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RememberArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    text: Annotated[str, Meta(description="one self-contained statement")] = ""
+    text: Annotated[
+        str,
+        Meta(description=f"one self-contained statement, at most {LONGEST_TEXT:,} characters"),
+    ] = ""
     type: Annotated[
         str,
-        Meta(description="fact, decision, pattern, observation, hypothesis, task, open-question"),
+        Meta(
+            extra_json_schema=_one_of(
+                "fact",
+                "decision",
+                "pattern",
+                "observation",
+                "hypothesis",
+                "task",
+                "open-question",
+            )
+        ),
     ] = ""
     tags: _Ids = ()
     rationale: Annotated[str, Meta(description="why, for a decision")] = ""
     supersedes: Annotated[_Ids, Meta(description="ids that it replaces")] = ()
     links: tuple[LinkArgument, ...] = ()
     id: Annotated[str, Meta(description="link this node instead of adding text")] = ""
-    scope: Annotated[str, Meta(description="project, or user for all projects")] = ""
+    scope: Annotated[
+        str,
+        Meta(description="user: for all projects", extra_json_schema=_one_of("project", "user")),
+    ] = ""
 
 
 class PackArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,22 +113,17 @@ class Tool(NamedTuple):
     description: str
     arguments: type[Struct]
     answer: Callable[[AgentPlace, Any, RunningCall], ToolAnswer]
-    results: Mapping[str, str]
-    """The keys of the JSON object that are always there, with their types."""
+    results: type[Results]
     is_read_only: bool = True
     is_destructive: bool = False
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        found = msgspec.json.schema(self.arguments)
-        every = found["$defs"]
-        own: dict[str, Any] = _plain(every[self.arguments.__name__], every)
-        return own
+        return _schema(self.arguments)
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        properties = {name: {"type": kind} for name, kind in self.results.items()}
-        return {"type": "object", "properties": properties, "required": list(self.results)}
+        return _schema(self.results)
 
     def parse(self, arguments: Mapping[str, Any] | None) -> Struct:
         """The arguments. Models also send null for what they leave out, and numbers as text."""
@@ -130,16 +159,7 @@ def recall(place: AgentPlace, wanted: RecallArguments, call: RunningCall) -> Too
     if found.partial and found.entries:
         notes.append("No result has all of these words.")
     entries = [
-        _without_empty(
-            {
-                "id": each.id,
-                "kind": each.kind,
-                "title": each.title,
-                "tokens": each.tokens,
-                "source": each.source,
-                "at": each.at,
-            }
-        )
+        FoundEntry(each.id, each.kind, each.title, each.tokens, each.source, each.at)
         for each in found.entries
     ]
     lines = [
@@ -152,13 +172,13 @@ def recall(place: AgentPlace, wanted: RecallArguments, call: RunningCall) -> Too
     head = f"{len(entries)} results" if len(entries) != 1 else "1 result"
     if any(each.tokens for each in found.entries):
         notes.append("For whole texts, call recall with ids.")
-    data = {"results": entries, "total": found.total}
+    data = RecallResults(entries, found.total)
     return _answer(data, [head if entries else "Nothing found.", *lines], notes, found.next_start)
 
 
 def _texts_answer(memory: Memory, found: Any) -> ToolAnswer:
     texts = [
-        {"id": each.short_id, "type": each.type, "source": each.source, "text": each.text}
+        FoundEntry(each.short_id, each.type, source=each.source, text=each.text)
         for each in found.texts
     ]
     notes = _notes(memory)
@@ -169,7 +189,7 @@ def _texts_answer(memory: Memory, found: Any) -> ToolAnswer:
     cut = [each.short_id for each in found.texts if each.is_shortened]
     if cut:
         notes.append(f"Shortened: {', '.join(cut)}. `ctx show ID` prints all of it.")
-    data = {"results": texts, "total": len(texts)}
+    data = RecallResults(texts, len(texts))
     return _answer(data, [each.text for each in found.texts] or ["Nothing found."], notes)
 
 
@@ -178,6 +198,12 @@ def remember(place: AgentPlace, wanted: RememberArguments, _call: RunningCall) -
     from ctx.operations import remember as remembering
     from ctx.operations.recall_index import find_visible
 
+    for text in (wanted.text, wanted.rationale):
+        if len(text) > LONGEST_TEXT:
+            raise UsageError(
+                f"This has {len(text):,} characters; the limit is {LONGEST_TEXT:,}.",
+                hint="Keep the rest in a file, and remember what matters about it.",
+            )
     if wanted.scope not in ("", *remembering.SCOPES):
         raise UsageError(
             f"{wanted.scope[:40]!r} is not a scope.", hint="Leave it out, or use project or user."
@@ -202,14 +228,10 @@ def remember(place: AgentPlace, wanted: RememberArguments, _call: RunningCall) -
     if done.proposed:
         asked = ", ".join(done.proposed)
         notes.append(f"Stored without: {asked}. The user decides with `ctx review`.")
-    data = {
-        "id": done.short_id,
-        "type": done.node.type,
-        "tags": list(done.node.tags),
-        "proposed": list(done.proposed),
-    }
+    node = done.node
+    data = RememberResults(done.short_id, node.type, list(node.tags), list(done.proposed))
     verb = "Remembered" if done.is_new else "Linked"
-    return _answer(data, [f"{verb}: {done.short_id} ({done.node.type})"], notes)
+    return _answer(data, [f"{verb}: {done.short_id} ({node.type})"], notes)
 
 
 def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAnswer:
@@ -223,23 +245,19 @@ def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAns
         built = packing.pack(memory, options)
         notes = _notes(memory)
     chunks = [
-        _without_empty(
-            {
-                "title": each.title,
-                "path": each.path,
-                "firstLine": each.first_line,
-                "lastLine": each.last_line,
-                "tokens": each.tokens,
-                "source": each.source if each.path is None else "",
-                "text": each.snippet,
-            }
+        PackedChunk(
+            each.title,
+            each.tokens,
+            each.snippet,
+            each.path,
+            each.first_line,
+            each.last_line,
+            each.source if each.path is None else "",
         )
         for each in built.retrieved
     ]
-    used = built.token_budget.used
-    data = {"chunks": chunks, "tokens": used, "confidence": round(built.confidence, 2)}
-    if built.recent_narrative:
-        data["recently"] = built.recent_narrative
+    confidence = round(built.confidence, 2)
+    data = PackResults(chunks, built.token_budget.used, confidence, built.recent_narrative)
     return _answer(data, [pack_text.as_markdown(built).rstrip()], notes)
 
 
@@ -255,16 +273,7 @@ def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) ->
         found = timelines.timeline_with_receipt(memory, options)
         notes = _notes(memory)
     entries = [
-        _without_empty(
-            {
-                "at": each.at,
-                "kind": each.kind,
-                "text": each.text,
-                "id": each.id,
-                "session": each.session,
-            }
-        )
-        for each in found.entries
+        HistoryEntry(each.at, each.kind, each.text, each.id, each.session) for each in found.entries
     ]
     lines = [
         f"{'→' if each.is_center else '-'} {each.at[:16].replace('T', ' ')} {each.kind}"
@@ -274,7 +283,7 @@ def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) ->
     if found.later:
         notes.append(f"{found.later:,} later entries are not shown.")
     head = f"{found.around.capitalize()} {code(flat(found.title or found.id))}:"
-    return _answer({"entries": entries}, [head, *lines], notes, found.earlier or None)
+    return _answer(TimelineResults(entries), [head, *lines], notes, found.earlier or None)
 
 
 def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> ToolAnswer:
@@ -297,7 +306,7 @@ def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> To
         lines.append(
             f"Proposed: {', '.join(proposed)}. Only the user may delete it, with `ctx review`."
         )
-    return _answer({"forgotten": forgotten, "proposed": proposed}, lines, notes)
+    return _answer(ForgetResults(forgotten, proposed), lines, notes)
 
 
 TOOLS = {
@@ -311,7 +320,7 @@ TOOLS = {
             " call it again with ids for full texts.",
             RecallArguments,
             recall,
-            {"results": "array", "total": "integer"},
+            RecallResults,
         ),
         Tool(
             "remember",
@@ -321,7 +330,7 @@ TOOLS = {
             " the user.",
             RememberArguments,
             remember,
-            {"id": "string", "proposed": "array"},
+            RememberResults,
             is_read_only=False,
         ),
         Tool(
@@ -331,7 +340,7 @@ TOOLS = {
             " the start of a task instead of many searches.",
             PackArguments,
             pack,
-            {"chunks": "array", "tokens": "integer", "confidence": "number"},
+            PackResults,
         ),
         Tool(
             "timeline",
@@ -340,7 +349,7 @@ TOOLS = {
             " prompts, edits, commands, commits and what was remembered.",
             TimelineArguments,
             timeline,
-            {"entries": "array"},
+            TimelineResults,
         ),
         Tool(
             "forget",
@@ -349,7 +358,7 @@ TOOLS = {
             " proposed for deletion.",
             ForgetArguments,
             forget,
-            {"forgotten": "array", "proposed": "array"},
+            ForgetResults,
             is_read_only=False,
             is_destructive=True,
         ),
@@ -358,7 +367,7 @@ TOOLS = {
 
 
 def _answer(
-    data: dict[str, Any],
+    data: Results,
     lines: Sequence[str],
     notes: Sequence[str] = (),
     next_position: int | None = None,
@@ -366,11 +375,10 @@ def _answer(
     """Both forms, without hidden characters."""
     lines = [*lines, *notes]
     if next_position is not None:
-        data["nextCursor"] = str(next_position)
+        data.next_cursor = str(next_position)
         lines.append(f'For more: cursor "{next_position}".')
-    if notes:
-        data["notes"] = list(notes)
-    return ToolAnswer(_shown(data), visible("\n".join(lines)))
+    data.notes = list(notes)
+    return ToolAnswer(_shown(msgspec.to_builtins(data)), visible("\n".join(lines)))
 
 
 def _notes(memory: Memory) -> list[str]:
@@ -395,10 +403,6 @@ def _position(cursor: str) -> int | None:
     return int(cursor)
 
 
-def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if value not in ("", None, 0)}
-
-
 def _shown(value: Any) -> Any:
     """The value with hidden characters as escapes."""
     if isinstance(value, str):
@@ -406,6 +410,12 @@ def _shown(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _shown(each) for name, each in value.items()}
     return [_shown(each) for each in value] if isinstance(value, list) else value
+
+
+def _schema(struct: type[Struct]) -> dict[str, Any]:
+    every = msgspec.json.schema(struct)["$defs"]
+    own: dict[str, Any] = _plain(every[struct.__name__], every)
+    return own
 
 
 def _plain(schema: Any, every: Mapping[str, Any]) -> Any:
@@ -416,6 +426,7 @@ def _plain(schema: Any, every: Mapping[str, Any]) -> Any:
         return {
             key: _plain(value, every)
             for key, value in schema.items()
-            if key != "title" and not (key == "default" and value in ("", []))
+            if not (key == "title" and isinstance(value, str))
+            and not (key == "default" and not value)
         }
     return [_plain(each, every) for each in schema] if isinstance(schema, list) else schema

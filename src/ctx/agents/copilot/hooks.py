@@ -31,6 +31,7 @@ class CopilotHooks(HostHooks):
     variables = ("COPILOT_", "CLAUDE_PROJECT_DIR")
     session_variable = "COPILOT_AGENT_SESSION_ID"
     project_variables = ("COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+    doubling_client = "copilot-cli"
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:
         """The client notes the start of this hook behind the turn, with the same time."""

@@ -22,6 +22,7 @@ class QwenHooks(ClaudeStyleHooks):
     variables = ("QWEN_", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
     session_variable = "QWEN_CODE_SESSION_ID"
     project_variables = ("QWEN_PROJECT_DIR",)
+    doubling_client = "qwen-cli-mcp-client"
 
     def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         return word == "prompt-submit" and not field(payload, "prompt").strip()

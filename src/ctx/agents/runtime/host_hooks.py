@@ -54,6 +54,9 @@ class HostHooks:
     """The variables with the id of the session and of the host's process, if it passes them on."""
     project_variables: tuple[str, ...] = ()
     """The variables with the folder of the project."""
+    doubling_client = ""
+    """How the name of its MCP client begins, if it shows a model both forms of an answer, the text
+    and the JSON object: then it is given the text alone."""
 
     def length(self, text: str) -> int:
         """The length of a text, in the units of the host's limit."""
