@@ -83,7 +83,7 @@ def reveal(memory: Memory, node_id: NodeId) -> None:
 
 def remove_command(memory: Memory, command: str) -> None:
     """Keep a command out of every context of this project, though sessions run it."""
-    project = [memory.project_tag] if memory.project_tag else []
+    project = [memory.own_tag] if memory.own_tag else []
     with memory.transaction("hide", USER) as change:
         node_id = change.add_node("fact", command)
         for tag in (REMOVED_COMMAND, OFF_CONTEXT, *project):
