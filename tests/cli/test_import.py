@@ -489,7 +489,7 @@ def test_what_a_file_is_is_found_out(ctx: Ctx, folder: Path, piped: Piped) -> No
     assert ctx("undo").code == 0
     assert nodes(ctx) == {}
     ran = ctx("import", "e.txt")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "The document contains no nodes." in ran.err
     assert "For one JSON object per line, use --from jsonl." in ran.err
 

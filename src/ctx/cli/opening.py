@@ -323,10 +323,12 @@ def note_conflicts(memory: Memory, output: Output) -> None:
     """Say that two branches changed the same node, until somebody decides."""
     if memory.project_memory is None:
         return
-    from ctx.memory import conflicts, history
+    from ctx.memory import history
 
     if history.is_linear(memory.project_memory.graph.connection):
         return
+    from ctx.memory import conflicts
+
     if found := conflicts.find_conflicts(memory.project_memory.graph):
         from ctx.operations import review
 
