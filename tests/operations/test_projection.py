@@ -302,16 +302,18 @@ def test_private_rules_go_only_into_a_named_file_that_git_ignores(
     add(*RULE, "--user", "--tag=project:app", "Mine alone")
     add(*RULE, "--user", "--tag=project:other", "Elsewhere")
     ignore = project / ".gitignore"
-    ignore.write_text("MINE.md\nAGENTS.md\n")
+    ignore.write_text("MINE.md\nAGENTS.md\nUNNAMED.md\n")
     for name in ("MINE.md", "SHARED.md"):
         assert ctx("install", "--projection", name).code == 0
     assert ctx("install", "--projection").code == 0
-    private = "### Rules of the user, from their private store\n\n- [observation:"
+    private = "\n\n### Rules of the user, from their private store\n\n- [observation:"
+    assert "\n\n\n" not in blocks(project, "MINE.md")
     assert private in blocks(project, "MINE.md")
     assert "] Mine alone\n" in blocks(project, "MINE.md")
     assert "Elsewhere" not in blocks(project, "MINE.md")
-    # One is not ignored; git ignores no file that it tracks, and it was not named.
-    assert "Mine alone" not in blocks(project, "SHARED.md", "AGENTS.md")
+    assert write(project, "UNNAMED.md") == "written"
+    # The first is not ignored, git tracks the second, and the third was not named.
+    assert "Mine alone" not in blocks(project, "SHARED.md", "AGENTS.md", "UNNAMED.md")
     # The worker knows which files were named.
     add(*RULE, "--user", "--tag=project:app", "Mine too")
     add(*RULE, "For all of us")
@@ -350,7 +352,8 @@ def test_outside_of_git_no_file_is_ignored(folder: Path, ctx: Ctx, add: Add) -> 
 
 
 def test_the_worker_creates_no_block_and_asks_for_trust(project: Path, ctx: Ctx, add: Add) -> None:
-    (project / "CLAUDE.md").write_text("# Ours\n")
+    ours = f"# Ours\n`{BEGIN}` is a mark.\n"
+    (project / "CLAUDE.md").write_text(ours)
     before = blocks(project)
     add(*RULE, "New")
     assert ctx("trust", "--revoke").code == 0
@@ -359,7 +362,7 @@ def test_the_worker_creates_no_block_and_asks_for_trust(project: Path, ctx: Ctx,
     assert ctx("trust", "--yes").code == 0
     assert refreshed(project) == []
     assert "] New\n" in blocks(project)
-    assert blocks(project, "CLAUDE.md") == "# Ours\n"
+    assert blocks(project, "CLAUDE.md") == ours
 
 
 def test_no_block_changes_during_a_rebase_or_a_merge(

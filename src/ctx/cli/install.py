@@ -364,15 +364,13 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
         )
     opening.refuse_untrusted(settings, "--projection")
     is_named = bool(options.projection)
-    if options.dry_run:
-        with opening.reading(settings, output) as memory:
-            plan = projection.plan_projection(memory, path, named=is_named)
-    else:
-        opened = opening.open_for_staging if is_named else opening.reading
-        with opened(settings, output) as memory:
-            plan = projection.write(memory, path, named=is_named)
-            if is_named:
-                projection.remember(memory, path)
+    carried_out = projection.plan_projection if options.dry_run else projection.write
+    remembers = is_named and not options.dry_run
+    opened = opening.open_for_staging if remembers else opening.reading
+    with opened(settings, output) as memory:
+        plan = carried_out(memory, path, named=is_named)
+        if remembers:
+            projection.remember(memory, path)
     part = InstalledPart("projection", path, plan.state)
     return InstallResult(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
 
