@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.errors import CtxError, NodeNotFound, UsageError
+from ctx.errors import CtxError, NodeNotFound, QueryInvalid, UsageError
 from ctx.mcp.call_thread import RunningCall
 from ctx.mcp.tools import TOOLS
 from tests.cli.conftest import Add
@@ -237,6 +237,15 @@ def test_errors_have_a_code_and_a_hint(
 def test_what_models_send_carelessly_is_understood(project: Path, call: Call, add: Add) -> None:
     add("Payments are retried")
     assert call("recall", query="payments retried", limit="3", cursor=None).data["total"] == 1
+
+
+def test_an_unknown_type_is_an_error_beside_words_too(project: Path, call: Call, add: Add) -> None:
+    add("Payments have a type:nonsense")
+    with pytest.raises(QueryInvalid, match="no node type 'nonsense'") as raised:
+        call("recall", query="payments type:nonsense")
+    assert "decision" in (raised.value.hint or "")
+    assert call("recall", query='payments "type:nonsense"').data["total"] == 1
+    assert call("recall", query="payments pay(type:nonsense)").data["total"] == 1
 
 
 def test_arguments_that_are_unknown_are_named(call: Call) -> None:

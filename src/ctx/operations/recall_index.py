@@ -13,6 +13,7 @@ from ctx.errors import AmbiguousId, NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
+from ctx.memory.query.query_parser import refuse_unknown_types
 from ctx.operations import keep_receipt, recall
 from ctx.operations.passages import KINDS, Passage
 from ctx.operations.recall import RecallResult
@@ -94,6 +95,7 @@ class RecallTexts(NamedTuple):
 
 def index(memory: Memory, options: Options, nearness: Nearness | None = None) -> RecallIndex:
     """The results of a question, as lines. The first page also has files, commits and sections."""
+    refuse_unknown_types(options.query)
     limit = max(1, min(options.limit, LARGEST_LIMIT))
     end = options.start + limit
     visible = visible_to_agent(memory)

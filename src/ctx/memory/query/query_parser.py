@@ -76,6 +76,15 @@ def parse(text: str) -> Query:
     )
 
 
+def refuse_unknown_types(text: str) -> None:
+    """Raise QueryInvalid for a type that does not exist, also among words, where `parse` takes it
+    for one of them. In quotes it is one."""
+    for run in _runs(text, tokens(text)):
+        for token in run:
+            if token.kind == "filter" and token.name == "type":
+                filters.read(text, token)
+
+
 def parse_words(words: str, beside: Sequence[str] = ()) -> Query:
     """A search for these words, taken literally, with filters that must match."""
     query_tokens = [(text, token) for text in beside for token in tokens(text)]
