@@ -342,10 +342,16 @@ def test_a_secret_inside_the_mark_of_a_redaction_is_found() -> None:
         "token IDs: 50256, 50257 (see `special_tokens_map.json`)",
         "auth: oauth2-proxy-v7.4.0",
         "pass 12 of 40: unit/test_login2.py::test_password_reset2",
+        "  '--ftp-pass[specify FTP password]:password' \\\n  '--ftp-port[port]:port [21]' \\\n",
     ],
 )
 def test_ordinary_lines_are_left_alone(text: str) -> None:
     assert redaction.redact(text) == (text, ())
+
+
+def test_a_value_with_padding_ends_at_its_line() -> None:
+    line = "PrivateKey=EEGlnEPYJV//kbvvIqxKkQwOiS+UENyPncC4bF46ong=\nListenPort=51820"
+    assert redaction.redact(line).text.endswith("]\nListenPort=51820")
 
 
 def hashes() -> Iterator[str]:

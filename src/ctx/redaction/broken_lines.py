@@ -36,13 +36,16 @@ _STRING_ENDS = b"\"'`+.\\&~"
 
 def pieces(page: Page) -> Iterator[Piece]:
     lines, strings = list[Substitution](), list[Substitution]()
-    for found in compiled_bytes(_LINE_END).finditer(page.raw):
-        at = found.start()
-        if page.raw[at - 1] not in _STRING_ENDS:
-            if (after := _next_part(page, at)) is not None:
-                lines.append(Substitution(at, after, ""))
-        elif cut := _between_strings(page, at):
-            strings.append(cut)
+    end = -1
+    for sign in page.signs:
+        if sign > end:
+            start, end = page.raw.rfind(b"\n", end + 1, sign), page.raw.find(b"\n", sign)
+            if start >= 0:
+                _add_cut(page, start, lines, strings)
+            while end >= 0 and _add_cut(page, end, lines, strings):
+                end = page.raw.find(b"\n", end + 1)
+            if end < 0:
+                break
     if b"+" in page.raw:
         for found in compiled_bytes(_AT_PLUS).finditer(page.raw):
             if cut := _between_strings(page, found.start()):
@@ -50,6 +53,20 @@ def pieces(page: Page) -> Iterator[Piece]:
         strings.sort()
     yield from _grouped(page, strings, is_guess=False)
     yield from _grouped(page, lines, is_guess=True)
+
+
+def _add_cut(
+    page: Page, at: int, lines: list[Substitution], strings: list[Substitution]
+) -> Substitution | None:
+    """Add what is cut at a line end."""
+    cut = None
+    if compiled_bytes(_LINE_END).match(page.raw, at):
+        if page.raw[at - 1] in _STRING_ENDS:
+            if cut := _between_strings(page, at):
+                strings.append(cut)
+        elif cut := _next_part(page, at):
+            lines.append(cut)
+    return cut
 
 
 def _grouped(page: Page, cuts: Iterable[Substitution], *, is_guess: bool) -> Iterator[Piece]:
@@ -78,7 +95,7 @@ _OPERATOR = r"(?:[+.&~]|\|\||\.\.|<>)"
 # From the end of a string to the beginning of the next.
 _BETWEEN = (
     rf"{_MARK}[ \t]*(?:{_OPERATOR}|\\)?[ \t]*(?:\r?\n[ \t>]{{0,60}})?(?:{_OPERATOR}[ \t]*)?"
-    rf"[@$]?[bfruRL]{{0,2}}{_MARK}(?=[\w+/=.~-])"
+    rf"[@$]?[bfruRL]{{0,2}}{_MARK}(?=[\w+/=.~-])(?!--?[a-z][\w.-]*+(?:\[|=[\w:]))"
 )
 
 
@@ -98,26 +115,46 @@ _PREFIX_ENDS = (b" ", b"\t", b">", b"|", b"#", b"*")
 _DIGITS = bytes.maketrans(b"0123456789", b"0000000000")
 
 
-def _next_part(page: Page, at: int) -> int | None:
-    """Where the value that is cut at a line end goes on, if it is one value."""
+def _next_part(page: Page, at: int) -> Substitution | None:
+    """What is between the parts of a value that is cut at a line end."""
     raw, shape = page.raw, page.shape
     before = max(shape.rfind(b" ", max(0, at - _WIDEST), at) + 1, at - _NEAR)
     end = raw.find(b"\n", at + 1, at + _WIDEST)
     end = len(raw) if end < 0 else end
+    start = raw.rfind(b"\n", max(0, at - _WIDEST), at) + 1
     # A value alone in its line, but for what is before each line: `> `, `+`, or the time of a log.
     after = max(at + 1, shape.rfind(b" ", at + 1, end - 2) + 1)
     if _is_cut(page, before, at, after):
-        start = raw.rfind(b"\n", max(0, at - _WIDEST), at) + 1
-        prefix = raw[start : start + after - at - 1]
+        size = after - at - 1
+        prefix = raw[start : start + size]
         if prefix.translate(_DIGITS) == raw[at + 1 : after].translate(_DIGITS):
             is_added = raw[start : start + 1] == raw[after : after + 1] == b"+"
-            return after + 1 if is_added else after
-    start = raw.rfind(b"\n", max(0, at - _WIDEST), at) + 1
+            if _is_new(raw[start + size : at], raw[after:end]):
+                return None
+            return Substitution(at, after + is_added, "")
     if end - at - 1 <= at - start >= _NARROWEST:
-        after = at + 1 + _common_prefix(raw[start:at], raw[at + 1 : end])
-        if _is_cut(page, before, at, after) and _is_widest(page.text, start, at):
-            return after
+        size = _common_prefix(raw[start:at], raw[at + 1 : end])
+        after = at + 1 + size
+        if (
+            _is_cut(page, before, at, after)
+            and _is_widest(page.text, start, at)
+            and not _is_new(raw[start + size : at], raw[after:end])
+        ):
+            return Substitution(at, after, "")
     return None
+
+
+def _is_new(line: bytes, following: bytes) -> bool:
+    """Whether a line is the next row of a table, the next setting, or prose."""
+    column = line.find(b" ")
+    return (
+        (column > 0 and column == following.find(b" "))
+        or re.match(rb"[a-z_]{9,}+(?![0-9A-Z])|\.[A-Z]{2}", following) is not None
+        or (
+            re.match(rb"\w+=[^=\s]", following) is not None
+            and re.search(rb"[=:] ?\S+\Z", line) is not None
+        )
+    )
 
 
 def _common_prefix(line: bytes, following: bytes) -> int:

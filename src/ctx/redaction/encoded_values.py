@@ -20,12 +20,16 @@ def pieces(page: Page) -> Iterator[Piece]:
 
 # --- values ---------------------------------------------------------------------
 
-_VALUE = rb"[A-Za-z0-9+/_-]{16,}"
 # What the first of four characters of base64 can be, if the bytes are of ASCII or zero: it holds
 # the upper six bits of a byte. And the first of eight of base32, and of two hexadecimal digits.
 _BASE64_FIRST = b"ACIJKLMNOPQRSTUVWXYZabcdef"
 _BASE32_FIRST = b"ABCDEFGHIJKLMNOP"
 _HEX_FIRST = b"0234567"
+# The beginning of a value that can be one of these, or compressed data.
+_BEGINNING = (
+    rb"(?:[%b]...){4}|(?:[%b][0-9A-Fa-f]){8}|(?:[%b][A-Z2-7]{7}){2}|(?:H4sI|e[JNAF]).{12}"
+) % (_BASE64_FIRST, _HEX_FIRST, _BASE32_FIRST)
+_APART = bytes.maketrans(b".=~:%$\n", b"       ")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _COMPRESSED = (b"H4sI", b"eJ", b"eN", b"eA", b"eF")
 _LARGEST = 65536
@@ -36,8 +40,9 @@ _BASE32_DIGITS = bytes.maketrans(_BASE32, b"0123456789abcdefghijklmnopqrstuv")
 
 
 def _values(page: Page) -> Iterator[Piece]:
-    for found in compiled_bytes(_VALUE).finditer(page.long):
-        value = found[0]
+    values, at = b" %b " % page.long.translate(_APART), 0
+    for value in filter(compiled_bytes(_BEGINNING).match, values.split()):
+        at = values.index(b" %b " % value, at)
         unit, decoded = (3, 4), b""
         if not value[::2].translate(None, _HEX_FIRST) and not value.translate(None, _HEX):
             unit, decoded = (1, 2), binascii.a2b_hex(value[: len(value) // 2 * 2])
@@ -47,10 +52,10 @@ def _values(page: Page) -> Iterator[Piece]:
             if not value[::8].translate(None, _BASE32_FIRST) and not value.translate(None, _BASE32):
                 unit, decoded = (5, 8), _from_base32(value)
             elif value.startswith(_COMPRESSED) and (text := _decompressed(_from_base64(value))):
-                start = page.position(found.start())
+                start = page.position(at)
                 yield of_whole(text, start, start + len(value))
         if decoded and decoded.isascii():
-            start = page.position(found.start())
+            start = page.position(at)
             segments = [Segment(0, len(decoded), start, start + len(value))]
             yield Piece(decoded.decode("ascii"), segments.copy, unit)
 

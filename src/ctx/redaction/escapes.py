@@ -8,11 +8,9 @@ width, or NUL, as every second one of UTF-16 is.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import chain
 
 from ctx.redaction.decoded import Piece, Segment, Substitution, segments, with_line_before
 from ctx.redaction.scan_text import Page, compiled
-from ctx.redaction.secret_names import ANCHORS
 
 # Without those whose last eight bits are those of a letter: a search for them is slow.
 _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\ufeff"
@@ -47,7 +45,7 @@ _BLANKS = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b"}
 _NEAR = 256  # Lines this near are one piece: one line of a key may be without an escape.
 
 _MAIL = r"=(?:[ \t]*\r?\n|(?P<percent>[2-7][0-9A-F]|0[9AD]))"
-_IN_MAIL = r"=(?:[ \t]?\r?\n(?!\r?\n)|3D|[2-7][0-9A-F]=[2-7][0-9A-F])"
+_IN_MAIL = r"=(?:[ \t]?\r?\n(?!\r?\n|\w+=[^3\r\n])|3D|[2-7][0-9A-F]=[2-7][0-9A-F])"
 _WIDE = r"\0(?:[\t\n\r -~]\0){5,}"
 
 
@@ -109,16 +107,13 @@ def _lines_with_backslash(page: Page) -> Iterator[tuple[int, int]]:
     secret.
     """
     text, search, end = page.text, compiled(_ANY_BACKSLASH).search, 0
-    signs: list[int] | None = None
     while found := search(text, end):
         end = found.end()
         start = text.rfind("\n", 0, found.start()) + 1
         line_end = _line_end(text, end)
         if not found["hiding"]:
-            if signs is None:
-                signs = sorted(chain(page.starts, *(page.keywords[word] for word in ANCHORS)))
-            following = bisect_left(signs, start)
-            if following == len(signs) or signs[following] > line_end:
+            following = bisect_left(page.signs, start)
+            if following == len(page.signs) or page.signs[following] > line_end:
                 continue
         yield start, line_end
         end = line_end

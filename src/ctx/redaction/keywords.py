@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
-SIGNS = (b"login", b"log in")
+SIGNS = (b"login", b"log in", b"ctl add_user ", b"create_user ")
 # Functions that take a password.
 CALLS = (
+    b"pdo(",
     b"securestring",
     b"nnect(",
     b"nnection(",
@@ -32,14 +33,24 @@ _BY_LETTER = {
         b"pepper",
         b"_pat",
         b"puk",
-        b"pdo(",
         b"parola",
+        CALLS[0],
         *SEEDS,
     ),
-    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code", b"community", b"clave", *CALLS),
+    b"c": (
+        b"cred",
+        b"secret",
+        b"mnemonic",
+        b"code",
+        b"community",
+        b"clave",
+        *CALLS[1:],
+        *SIGNS[2:],
+    ),
     b"h": (b"senha", b"auth", b"heslo"),
-    b"l": (b"salt", *SIGNS),
+    b"l": (b"salt", *SIGNS[:2]),
     b"b": (b"bearer", b"identified by"),
+    b"w": (b"assword", b"wachtwoord"),
     b"@": (b"@",),
     b"*": (b":*:",),
 }

@@ -79,7 +79,7 @@ class _Value(NamedTuple):
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    for anchor in ANCHORS:
+    for anchor in ANCHORS if page.keywords else ():
         done = 0
         for at in page.keywords[anchor]:
             if at < done:

@@ -8,9 +8,9 @@ sentence it must also look like nothing else, or stand where only a password can
 import re
 from collections.abc import Callable, Iterator
 
-from ctx.redaction.keywords import CALLS, SIGNS
+from ctx.redaction.keywords import CALLS
 from ctx.redaction.password_words import is_chosen, is_distinctive, is_passphrase, is_sure
-from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
+from ctx.redaction.scan_text import Page, SecretSpan, compiled, compiled_bytes, match
 
 RANK = 1
 
@@ -105,13 +105,14 @@ _USER_PASSWORD = (
 )
 # What is searched for, and a pattern for its line.
 _AFTER_SIGN = (
-    (b"<<< ", rf"(?<!<)<<<[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"),
-    (b"_user ", _USER_PASSWORD),
-    (b"/user:", _USER_PASSWORD),
-    (b" /rp ", rf"[ ]/rp[ ]{_VALUE}"),
     (b"login", _LOG_IN),
     (b"log in", _LOG_IN),
+    (b"ctl add_user ", _USER_PASSWORD),
+    (b"create_user ", _USER_PASSWORD),
 )
+_IS_WORD = rb"(?<![a-z])%b(?![a-z0-9_])" % _WORD.encode()
+_SLASH = b"/(?:(?<= /) |user:|(?<= /)rp )"
+_TO_INPUT = rf"(?<!<)<<<[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"
 # USER/PASSWORD@HOST, DOMAIN/USER:PASSWORD@HOST
 _BEFORE_HOST = (
     r"""(?<![^\s"'=])(?:[\w.-]{1,32}/)?(?!npm:)[\w.-]{2,40}(?P<sign>[:/])"""
@@ -122,14 +123,36 @@ _BEFORE, _AFTER = 100, 200
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
+    if page.keywords:
+        yield from _beside_keywords(page)
     lower = page.lower
-    is_word = re.compile(rb"(?<![a-z])" + _WORD.encode() + rb"(?![a-z0-9_])").match
+    for m in compiled_bytes(_SLASH).finditer(lower):
+        at = m.start()
+        before = lower[max(0, at - _BEFORE) : at]
+        if m[0] == b"/user:":
+            yield from _search(page, _USER_PASSWORD, at, is_sure)
+        elif m[0] == b"/rp ":
+            yield from _chosen(match(rf"/rp[ ]{_VALUE}", page.text, at), is_sure)
+        else:
+            if re.search(_ACCOUNT_WORDS, before):
+                yield from _search(page, _LOGIN, at)
+            if b"@" in before:
+                yield from _search(page, _MAIL, at)
+    for m in compiled_bytes(b"<(?<=<<<) ").finditer(lower):
+        yield from _chosen(match(_TO_INPUT, page.text, m.start() - 2), is_sure)
+
+
+def _beside_keywords(page: Page) -> Iterator[SecretSpan]:
+    lower, is_word = page.lower, compiled_bytes(_IS_WORD).match
     for at in sorted(page.keywords[b"pass"] + page.keywords[b"pw"] + page.keywords[b"kennwort"]):
         if word := is_word(lower, at):
             yield from _beside(page, at, word.end())
         elif lower.startswith(b"pass", at):
             yield from _chosen(match(_PASS_IS, page.text, at), is_distinctive)
             yield from _chosen(match(_PASS_CALL, page.text, at), is_sure)
+    for at in page.keywords[b"assword"]:
+        if b"send" in lower[at : at + _NEAR]:
+            yield from _chosen(match(_SENT, page.text, at))
     for at in page.keywords[b"cred"]:
         yield from _chosen(match(_PAIR, page.text, at))
         yield from _chosen(match(_ARGUMENTS, page.text, at))
@@ -143,33 +166,22 @@ def find(page: Page) -> Iterator[SecretSpan]:
         yield from _chosen(match(rf"\w+[ ]{_VALUE}", page.text, at), is_sure)
     for at in page.keywords[b"secret"]:
         yield from _chosen(match(rf"secret[ ]\d[ ]{_VALUE}", page.text, at), is_sure)
-    for call in (*CALLS, b"pdo("):
+    for call in page.keywords.keys() & CALLS:
         for at in page.keywords[call]:
             yield from _chosen(match(_CALL, page.text, at), is_sure)
     for at in page.keywords[b"@"]:
         if lower.startswith((b"tcp(", b"unix("), at + 1):
             yield from _search(page, _CONNECTION, at)
-    for m in re.finditer(b"/(?<= /) ", lower):
-        before = lower[max(0, m.start() - _BEFORE) : m.start()]
-        if re.search(_ACCOUNT_WORDS, before):
-            yield from _search(page, _LOGIN, m.start())
-        if b"@" in before:
-            yield from _search(page, _MAIL, m.start())
-    yield from _by_signs(page)
-
-
-def _by_signs(page: Page) -> Iterator[SecretSpan]:
-    lower = page.lower
-    for at in _find_all(lower, b"assword"):
-        if b"send" in lower[at : at + _NEAR]:
-            yield from _chosen(match(_SENT, page.text, at))
     for sign, pattern in _AFTER_SIGN:
-        for at in page.keywords[sign] if sign in SIGNS else _find_all(lower, sign):
-            for m in compiled(pattern).finditer(page.text, max(0, at - _BEFORE), at + _AFTER):
-                yield from _chosen(m, is_sure)
+        for at in page.keywords[sign]:
+            yield from _search(page, pattern, at, is_sure)
+    yield from _before_hosts(page)
+
+
+def _before_hosts(page: Page) -> Iterator[SecretSpan]:
     for at in page.keywords[b"@"]:
-        host = page.raw[at + 1 : at + 4]
-        if host[:1].isalpha() or host.isdigit():
+        host, before = page.raw[at + 1 : at + 4], page.raw[max(0, at - _NEAR) : at]
+        if (host[:1].isalpha() or host.isdigit()) and re.search(rb"[:/][^\s:/@']{6,}+\Z", before):
             login = compiled(_BEFORE_HOST).search(page.text, max(0, at - _NEAR), at + 1)
             is_word = is_sure if login and login["sign"] == ":" else is_distinctive
             if login and is_word(login["value"]):
@@ -197,13 +209,6 @@ def _beside(page: Page, at: int, end: int) -> Iterator[SecretSpan]:
         yield from _row(m, at)
 
 
-def _find_all(text: bytes, sign: bytes) -> Iterator[int]:
-    at = text.find(sign)
-    while at >= 0:
-        yield at
-        at = text.find(sign, at + len(sign))
-
-
 def _tokens(page: Page, start: int, end: int) -> Iterator[SecretSpan]:
     """Words of a sentence that can hardly be anything but a password."""
     for m in compiled(_TOKEN).finditer(page.text, start, end):
@@ -212,13 +217,15 @@ def _tokens(page: Page, start: int, end: int) -> Iterator[SecretSpan]:
             yield SecretSpan(m.start(), m.start() + len(value), "password", RANK)
 
 
-def _search(page: Page, pattern: str, at: int) -> Iterator[SecretSpan]:
-    for m in compiled(pattern).finditer(page.text, max(0, at - _BEFORE), at + _AFTER):
-        yield from _chosen(m)
-
-
 def _looks_chosen(value: str) -> bool:
     return is_chosen(value.replace("=", "+")) or is_passphrase(value)
+
+
+def _search(
+    page: Page, pattern: str, at: int, is_password: Callable[[str], bool] = _looks_chosen
+) -> Iterator[SecretSpan]:
+    for m in compiled(pattern).finditer(page.text, max(0, at - _BEFORE), at + _AFTER):
+        yield from _chosen(m, is_password)
 
 
 def _chosen(

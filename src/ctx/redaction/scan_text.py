@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from ctx.redaction.keywords import Positions, find_keywords
@@ -36,6 +36,7 @@ class Page(NamedTuple):
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
     redacted: list[tuple[int, int, str]]  # Replacements made earlier, with their rules.
     keywords: Positions  # The positions of each in the lower-case text.
+    signs: list[int]  # Where long unbroken values and keywords are, sorted.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
         """Yield the positions of `anchor` inside long values."""
@@ -67,7 +68,8 @@ def read(text: str) -> Page:
     lines = list(accumulate((len(value) + 1 for value in values), initial=0))
     long, lower = b"\n".join(values), raw.lower()
     keywords = find_keywords(lower)
-    return Page(text, raw, lower, shape, starts, long, lines, redacted, keywords)
+    signs = sorted(chain(starts, *keywords.values()))
+    return Page(text, raw, lower, shape, starts, long, lines, redacted, keywords, signs)
 
 
 @cache

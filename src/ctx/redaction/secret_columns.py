@@ -31,8 +31,10 @@ def find(page: Page, name: Name) -> Iterator[SecretSpan]:
     start = text.rfind("\n", max(0, name.start - 400), name.start) + 1
     end = text.find("\n", after, after + 400)
     heading = text[start:end]
+    if end < 0 or not compiled(_HEADINGS).fullmatch(heading):
+        return
     sign = next((sign for sign in ("|", ",", ";", "\t", "  ") if sign in heading), "")
-    if end < 0 or not sign or not compiled(_HEADINGS).fullmatch(heading):
+    if not sign:
         return
     headings = _cells(heading, start, sign)
     column = sum(cell.start <= name.start for cell in headings) - 1

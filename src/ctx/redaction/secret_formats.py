@@ -32,18 +32,20 @@ class Format(NamedTuple):
 class _Formats(NamedTuple):
     words: dict[bytes, list[Format]]
     """By the first three letters and digits of the literal, for those that begin a word."""
-    others: list[Format]
+    others: dict[bytes, list[Format]]
+    """By a sign in the literal, or nothing."""
 
 
 @cache
 def _formats() -> _Formats:
-    found = _Formats({}, [])
+    found = _Formats({}, {})
     for format_ in read_formats():
         if format_.lead == 0 and format_.literal[:1].isalnum():
             start = re.split(b"[^A-Za-z0-9]", format_.literal)[0][:3]
             found.words.setdefault(start, []).append(format_)
         else:
-            found.others.append(format_)
+            sign = format_.literal.translate(None, _ALPHANUMERIC)[:1]
+            found.others.setdefault(sign, []).append(format_)
     return found
 
 
@@ -66,7 +68,8 @@ def read_lines() -> list[str]:
 # A value may follow an escaped line end (`\nghp_…`) or a percent-encoded sign (`%3Dghp_…`).
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _STOP = r"(?![A-Za-z0-9])"
-_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else ord(" ") for byte in range(256))
+_ALPHANUMERIC = bytes(byte for byte in range(128) if chr(byte).isalnum())
+_WORDS = bytes(byte if byte in _ALPHANUMERIC else ord(" ") for byte in range(256))
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
@@ -79,7 +82,8 @@ def find(page: Page) -> Iterator[SecretSpan]:
             starts.update(re.findall(b"%[0-9A-Fa-f]{2}([A-Za-z0-9]{1,3})", page.long))
         starts.update([start[:2] for start in starts])
         possible = [formats.words[start] for start in starts & formats.words.keys()]
-        for format_ in chain(formats.others, *possible):
+        possible += [found for sign, found in formats.others.items() if sign in page.long]
+        for format_ in chain(*possible):
             if format_.literal in page.long:
                 yield from _find_format(page, format_)
     for start, _, rule in page.redacted:

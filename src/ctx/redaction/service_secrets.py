@@ -25,7 +25,7 @@ _CHARACTERS = {
     "uuid": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
 # A value with a digit, as nearly all have. Parts of paths are mostly commits.
-_VALUE = rb"(?<![\w/+.-])(?=[A-Za-z_-]{0,99}\d)[\w-]{16,200}+={0,2}(?![\w/+.-])"
+_VALUE = rb"((?=[A-Za-z_-]{0,99}\d)[\w-]{16,200}+={0,2})(?![\w/+.-])|[\w/+.-]++"
 
 
 @cache
@@ -46,7 +46,7 @@ def _services() -> dict[int, dict[bytes, list[str]]]:
 def find(page: Page) -> Iterator[SecretSpan]:
     services = _services() if page.long else {}
     for m in re.finditer(_VALUE, page.long):
-        value = m[0]
+        value = m[1] or b""
         if (named := services.get(len(value))) and is_dense(value):
             at = page.position(m.start())
             for name in _names_beside(page, at, at + len(value)):
