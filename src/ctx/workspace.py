@@ -47,6 +47,8 @@ class Environment(NamedTuple):
     in_agents_shell: bool = False
     """Whether an agent runs the command."""
     progress: "Progress | None" = None
+    keep_later: "Callable[[Callable[[], object]], None] | None" = None
+    """Runs the writing of a receipt after the answer; None: it is written before."""
 
     @property
     def graph_file(self) -> str:

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,26 @@ def test_no_arguments_end_the_server(project: Path, surroundings: Path) -> None:
         check()
         assert server.ask("ping")["result"] == {}
         assert server.close_input() == 0
+
+
+def test_no_read_waits_for_a_write(project: Path, surroundings: Path, ctx: Ctx) -> None:
+    """Neither for one of the same server, nor for another program's."""
+    node = ctx("add", "The canary sings at noon", "--json").json["node"]["id"]
+    with ServerProcess(surroundings, project, CTX_SESSION="agent-7") as server:
+        server.initialize()
+        with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            remember = {"text": "Here it is remembered", "scope": "user"}
+            params = {"name": "remember", "arguments": remember}
+            server.write_message({"id": "write", "method": "tools/call", "params": params})
+            for _ in range(3):
+                found = server.call("recall", {"query": "canary sings"})
+                assert found["result"]["structuredContent"]["total"] == 1
+            other.rollback()
+        assert server.read()["id"] == "write"
+        assert server.close_input() == 0
+    given = ctx("why", "agent-7", "--json").json
+    assert [item["label"] for item in given["items"]] == [f"fact:{node[:12]}"]
 
 
 def test_eight_agents_at_once(project: Path, surroundings: Path, ctx: Ctx) -> None:

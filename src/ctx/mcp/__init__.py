@@ -5,7 +5,7 @@
     resources    nodes, sessions and the context, by address
     prompts      what a person can start from a menu of the host
     agent_place  where a call works: the folder, the session, and the memory there
-    call_thread  the thread in which calls run one after the other, with progress and cancellation
+    call_thread  a thread in which calls run one after the other, with progress and cancellation
     lifetime     when the process ends: with its input, with its parent, at a signal
     server       the protocol: what the SDK is told, and errors as answers
 

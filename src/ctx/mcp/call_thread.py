@@ -1,8 +1,10 @@
-"""The thread in which calls run, one after the other.
+"""A thread in which calls run, one after the other. Those that read have one, and those that write
+have another, so that no read waits for a write.
 
-One thread, because connections to SQLite belong to the thread that opened them, and what one call
-has loaded serves the next. A call that takes long reports progress every second. A cancelled call
-that has not begun never begins; one that reads is interrupted; one that writes finishes.
+One thread for each, because connections to SQLite belong to the thread that opened them, and what
+one call has loaded serves the next. A call that takes long reports progress every second. A
+cancelled call that has not begun never begins; one that reads is interrupted; one that writes
+finishes.
 """
 
 import asyncio
@@ -81,7 +83,7 @@ class CallThread:
             raise
         return answer.result()
 
-    def begin(self, work: Callable[[RunningCall], None]) -> None:
+    def begin(self, work: Callable[[RunningCall], object]) -> None:
         """Run something of which nobody waits for the result."""
         self._last = self._executor.submit(work, RunningCall(self))
 

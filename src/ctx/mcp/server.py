@@ -64,11 +64,13 @@ class MemoryServer:
         session_in_call: Callable[[Mapping[str, Any]], str],
         is_doubling_client: Callable[[str], bool],
     ) -> None:
-        self._environment = environment
+        self.reads, self.writes = CallThread(), CallThread()
+        self._environment = environment._replace(
+            keep_later=lambda write: self.writes.begin(lambda _call: write())
+        )
         self._session_in_call = session_in_call
         self._is_doubling_client = is_doubling_client
         self._asks_for_folder = not _is_in_project(environment)
-        self.thread = CallThread()
         self.protocol: Server[Any] = Server(
             NAME,
             version=__version__,
@@ -124,7 +126,8 @@ class MemoryServer:
             return tool.answer(place, tool.parse(params.arguments), call)
 
         try:
-            answer = await self._run(work, context)
+            thread = self.reads if tool.is_read_only else self.writes
+            answer = await self._run(work, context, thread)
         except CtxError as error:
             answer, is_error = _tool_error(error), True
         else:
@@ -228,17 +231,27 @@ class MemoryServer:
             )
         return agent_place(self._environment, self._session_in_call, context.meta or {})
 
-    async def _run(self, work: Callable[[RunningCall], Any], context: _Context) -> Any:
+    async def _run(
+        self,
+        work: Callable[[RunningCall], Any],
+        context: _Context,
+        thread: CallThread | None = None,
+    ) -> Any:
         async def report(seconds: float) -> None:
             await context.session.report_progress(seconds, None, f"{seconds:.0f} s")
 
-        return await self.thread.run(work, report)
+        return await (thread or self.reads).run(work, report)
+
+    def finish(self, seconds: float) -> None:
+        """Wait for the calls that are running, and for the receipts of those that have ended."""
+        for thread in (self.reads, self.writes):
+            thread.finish(seconds)
 
     async def _after_initialising(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         """Load what calls need as soon as the client knows the server."""
         answer = await call_next(ctx)
         if ctx.method == "notifications/initialized":
-            self.thread.begin(lambda call: _warm_up(AgentPlace(self._environment), call))
+            self.reads.begin(lambda call: _warm_up(AgentPlace(self._environment), call))
         return answer
 
 
@@ -253,7 +266,7 @@ def serve(
     # The SDK logs to stderr, which hosts show as errors of the server.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server = MemoryServer(environment, session_in_call, is_doubling_client)
-    lifetime = Lifetime(server.thread.finish)
+    lifetime = Lifetime(server.finish)
     lifetime.watch()
     try:
         anyio.run(server.run)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 
 from ctx import clock
 from ctx.errors import CtxError
@@ -20,7 +21,14 @@ _BUSY_MS = 500
 
 def keep(memory: Memory, receipt: Receipt) -> str | None:
     """The id of the receipt; None if it cannot be stored."""
-    path = memory.environment.graph_file
+    path, later = memory.environment.graph_file, memory.environment.keep_later
+    if later is not None:
+        later(partial(_write, path, receipt))
+        return receipt.id
+    return receipt.id if _write(path, receipt) else None
+
+
+def _write(path: str, receipt: Receipt) -> bool:
     try:
         with (
             explain_errors(path),
@@ -33,8 +41,8 @@ def keep(memory: Memory, receipt: Receipt) -> str | None:
                 receipts.forget_old(connection)
             truth.shorten_log(connection, path)
     except CtxError:
-        return None
-    return receipt.id
+        return False
+    return True
 
 
 def keep_nodes(
