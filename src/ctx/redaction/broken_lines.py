@@ -36,13 +36,13 @@ _STRING_ENDS = b"\"'`+.\\&~"
 
 def pieces(page: Page) -> Iterator[Piece]:
     lines, strings = list[Substitution](), list[Substitution]()
-    end = -1
+    is_end, end = compiled_bytes(_LINE_END).match, -1
     for sign in page.signs:
         if sign > end:
             start, end = page.raw.rfind(b"\n", end + 1, sign), page.raw.find(b"\n", sign)
-            if start >= 0:
+            if start >= 0 and is_end(page.raw, start):
                 _add_cut(page, start, lines, strings)
-            while end >= 0 and _add_cut(page, end, lines, strings):
+            while end >= 0 and is_end(page.raw, end) and _add_cut(page, end, lines, strings):
                 end = page.raw.find(b"\n", end + 1)
             if end < 0:
                 break
@@ -59,13 +59,10 @@ def _add_cut(
     page: Page, at: int, lines: list[Substitution], strings: list[Substitution]
 ) -> Substitution | None:
     """Add what is cut at a line end."""
-    cut = None
-    if compiled_bytes(_LINE_END).match(page.raw, at):
-        if page.raw[at - 1] in _STRING_ENDS:
-            if cut := _between_strings(page, at):
-                strings.append(cut)
-        elif cut := _next_part(page, at):
-            lines.append(cut)
+    is_string = page.raw[at - 1] in _STRING_ENDS
+    cut = _between_strings(page, at) if is_string else _next_part(page, at)
+    if cut:
+        (strings if is_string else lines).append(cut)
     return cut
 
 

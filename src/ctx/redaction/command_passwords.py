@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder
 from ctx.redaction.password_words import is_sure
-from ctx.redaction.scan_text import Page, SecretSpan, compiled
+from ctx.redaction.scan_text import Page, SecretSpan, compiled, compiled_bytes
 
 RANK = 0
 
@@ -85,7 +85,7 @@ _SUBJECT = (
 )
 
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
-_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PakwuUSN][ \t\"']|b\w*[ \t]|-(?:user|proxy-user|auth)[ =])"
+_OPTION = rb"-(?<=[\s\"'`,]-)(?:p|[PakwuUSN][ \t\"']|b\w*[ \t]|-(?:user|proxy-user|auth)[ =])"
 _ANCHORS = (b"identified by", b"psk", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 
@@ -99,7 +99,7 @@ def find(page: Page) -> Iterator[SecretSpan]:
 
 
 def _places(page: Page) -> list[int]:
-    places = [m.start() for m in compiled(_OPTION).finditer(page.text)]
+    places = [m.start() for m in compiled_bytes(_OPTION).finditer(page.raw)]
     places += page.find_long(b":5432:")
     for anchor in _ANCHORS:
         places += page.keywords[anchor]

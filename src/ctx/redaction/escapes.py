@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from ctx.redaction.decoded import Piece, Segment, Substitution, segments, with_line_before
-from ctx.redaction.scan_text import Page, compiled
+from ctx.redaction.scan_text import Page, compiled, compiled_bytes
 
 # Without those whose last eight bits are those of a letter: a search for them is slow.
 _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\ufeff"
@@ -58,20 +58,20 @@ def pieces(page: Page) -> Iterator[Piece]:
         lines += _lines_with_backslash(page)
     if "%" in text:
         patterns.append(_PERCENT)
-        lines += _lines_with(_PERCENT, text)
+        lines += _lines_with(_search(_PERCENT, page), text)
     if "&" in text:
         patterns.append(_ENTITY)
-        lines += _lines_with(_ENTITY, text)
+        lines += _lines_with(_search(_ENTITY, page), text)
     if "\x1b" in text or "^[[" in text:
         patterns.append(_TERMINAL)
-        lines += _lines_with(_TERMINAL, text)
+        lines += _lines_with(_search(_TERMINAL, page), text)
     if not text.isascii() and (marks := [mark for mark in _INVISIBLE if mark in text]):
         patterns.append(f"[{''.join(marks)}]")
-        lines += _lines_with(patterns[-1], text)
+        lines += _lines_with(compiled(patterns[-1]).finditer(text), text)
     if lines:
         yield from _decoded(text, lines, "|".join(patterns))
     if "=" in text:
-        yield from _decoded(text, list(_lines_with(_IN_MAIL, text)), _MAIL)
+        yield from _decoded(text, list(_lines_with(_search(_IN_MAIL, page), text)), _MAIL)
     if "\0" in text:
         wide = [(m.start() - 1, m.end() + 1) for m in compiled(_WIDE).finditer(text)]
         yield from _decoded(text, [(max(0, s), min(e, len(text))) for s, e in wide], r"\0")
@@ -106,8 +106,8 @@ def _lines_with_backslash(page: Page) -> Iterator[tuple[int, int]]:
     An escaped quotation mark or line end matters only in a line with a long value or the name of a
     secret.
     """
-    text, search, end = page.text, compiled(_ANY_BACKSLASH).search, 0
-    while found := search(text, end):
+    text, search, end = page.text, compiled_bytes(_ANY_BACKSLASH.encode()).search, 0
+    while found := search(page.raw, end):
         end = found.end()
         start = text.rfind("\n", 0, found.start()) + 1
         line_end = _line_end(text, end)
@@ -119,12 +119,19 @@ def _lines_with_backslash(page: Page) -> Iterator[tuple[int, int]]:
         end = line_end
 
 
-def _lines_with(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    search, end = compiled(pattern).search, 0
-    while found := search(text, end):
-        start = text.rfind("\n", 0, found.start()) + 1
-        end = _line_end(text, found.end())
-        yield start, end
+def _search(pattern: str, page: Page) -> Iterator[re.Match[bytes]]:
+    return compiled_bytes(pattern.encode()).finditer(page.raw)
+
+
+def _lines_with(
+    matches: Iterator[re.Match[bytes]] | Iterator[re.Match[str]], text: str
+) -> Iterator[tuple[int, int]]:
+    end = -1
+    for found in matches:
+        if found.start() >= end:
+            start = text.rfind("\n", 0, found.start()) + 1
+            end = _line_end(text, found.end())
+            yield start, end
 
 
 def _line_end(text: str, at: int) -> int:

@@ -79,7 +79,7 @@ class _Value(NamedTuple):
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    for anchor in ANCHORS if page.keywords else ():
+    for anchor in filter(page.keywords.get, ANCHORS):
         done = 0
         for at in page.keywords[anchor]:
             if at < done:
