@@ -253,7 +253,7 @@ def _is_code(value: str) -> bool:
 
 
 def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
-    if len(value) < (4 if name.kind == "pin" else 6):
+    if len(value) < (4 if name.kind == "pin" else 16 if form == "loose" else 6):
         return False
     value = value[:_JUDGED]
     if name.kind == "pin":
@@ -285,7 +285,7 @@ def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
     if is_placeholder(value) or re.search(_NO_SECRET, value):
         return False
     if looks_random:
-        return form != "loose" or len(value) >= 16
+        return True
     if re.search(_PATH, value) or (form != "quoted" and re.search(_EXPRESSION, value)):
         return False
     # A password that a person chose, then: digits or odd signs among letters.

@@ -34,7 +34,7 @@ def find(page: Page, name: Name) -> Iterator[SecretSpan]:
     if end < 0 or not compiled(_HEADINGS).fullmatch(heading):
         return
     sign = next((sign for sign in ("|", ",", ";", "\t", "  ") if sign in heading), "")
-    if not sign:
+    if not sign or not compiled(rf"{_RULE}(?:\n|\Z)|[^\n]*?{re.escape(sign)}").match(text, end + 1):
         return
     headings = _cells(heading, start, sign)
     column = sum(cell.start <= name.start for cell in headings) - 1
