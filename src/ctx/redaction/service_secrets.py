@@ -49,12 +49,22 @@ def find(page: Page) -> Iterator[SecretSpan]:
         value = m[1] or b""
         if (named := services.get(len(value))) and is_dense(value):
             at = page.position(m.start())
+            if _is_checksum(page.lower, at, at + len(value)):
+                continue
             for name in _names_beside(page, at, at + len(value)):
                 text = value.decode()
                 if any(compiled(each).fullmatch(text) for each in named.get(name, ())):
                     if is_random(text):
                         yield SecretSpan(at, at + len(value), "service-secret", RANK)
                     break
+
+
+def _is_checksum(text: bytes, start: int, end: int) -> bool:
+    """Whether a value is labelled as a checksum, or stands in front of a path in a list of them."""
+    before = text[max(0, start - 10) : start]
+    if not before or before.endswith(b"\n"):
+        return text[end : end + 2] in (b"  ", b" *")
+    return re.search(_CHECKSUM, before) is not None
 
 
 def _names_beside(page: Page, start: int, end: int) -> Iterator[bytes]:
@@ -67,6 +77,7 @@ def _names_beside(page: Page, start: int, end: int) -> Iterator[bytes]:
         yield from _names_in(word)
 
 
+_CHECKSUM = rb"\b(?:sha\d{1,3}|md5|blake\w{1,3})[=:-]\Z"
 # `# acme` or `[acme]`, above `key = …`.
 _HEAD = rb"[ \t]*[#/\[{\"'-]*[ \t]*[a-z0-9_-]+[\]\"': {]*"
 
