@@ -146,6 +146,7 @@ def test_what_others_have_committed_is_not_meant(
     git("commit", "-qm", "mine")
     add("--type=fact", "Mine, staged")
     monkeypatch.chdir(theirs)
+    assert ctx("trust", "--yes").code == 0
     add("--type=fact", "Theirs")
     assert ctx("commit", "--auto").code == 0
     git("add", "-A")

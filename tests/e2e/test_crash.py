@@ -292,6 +292,7 @@ def operations_until(folder: Path, verb: str, target: str) -> list[str]:
     """The operations of a commit before it touches a file, measured on a copy."""
     spare = folder.parent / "spare"
     shutil.copytree(folder, spare)
+    assert main(["-C", str(spare), "trust", "--yes"]) == 0
     disk = Disk()
     with disk.installed():
         assert main(["-C", str(spare), "commit", "-m", "One"]) == 0

@@ -165,6 +165,7 @@ def test_the_hook_works_in_a_clone_and_a_working_tree(
     # Hooks do not come with a clone; working trees share theirs.
     assert not (clone / ".git" / "hooks" / "pre-commit").exists()
     assert ctx("-C", str(clone), "install", "--git").code == 0
+    assert ctx("-C", str(clone), "trust", "--yes").code == 0
     for folder in (linked, clone):
         stage(ctx, folder, "two\n")
         (folder / "a.txt").write_text("two\n")

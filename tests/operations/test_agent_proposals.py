@@ -17,7 +17,7 @@ OWN = '<ctx:remember type="fact" tags="tier:reference">We deploy on Mondays.</ct
 
 
 def tags(ctx: Ctx) -> dict[str, list[str]]:
-    nodes = ctx("list", "--format=json").json["nodes"]
+    nodes = ctx("list", "--all-projects", "--format=json").json["nodes"]
     return {node["content"]: node["tags"] for node in nodes}
 
 

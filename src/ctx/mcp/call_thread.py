@@ -24,6 +24,7 @@ Report = Callable[[float], Awaitable[None]]
 """Reports how many seconds a call has taken."""
 
 _REPORT_SECONDS = 1.0
+_STEPS = 100_000
 
 
 class RunningCall:
@@ -40,9 +41,11 @@ class RunningCall:
         return self._thread.vectors if self._thread else None
 
     def may_interrupt(self, *connections: Connection) -> None:
-        self._connections = connections
-        if self._is_cancelled:
-            self.cancel()
+        # What runs on a server finishes there.
+        self._connections = tuple(each for each in connections if isinstance(each, Connection))
+        for connection in self._connections:
+            # An interrupt that comes before a statement begins has no effect on it.
+            connection.set_progress_handler(lambda: self._is_cancelled, _STEPS)
 
     def cancel(self) -> None:
         self._is_cancelled = True

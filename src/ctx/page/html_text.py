@@ -4,6 +4,7 @@ Raw HTML in markdown is shown as text, addresses other than http, https and mail
 images are links to what they show, and code is highlighted with classes instead of styles.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -39,9 +40,12 @@ def inline_markdown(text: str) -> Markup:
     return Markup(_inline_parser().renderInline(markdown.visible(text)))
 
 
+_CUT_LINK = re.compile(r"\[([^\[\]]*)\]\(\S*…\Z")
+
+
 def plain(text: str) -> str:
     """A text in one line without the marks of markdown, for what cannot show them."""
-    return inline_markdown(text).striptags()
+    return inline_markdown(_CUT_LINK.sub(r"\1…", text)).striptags()
 
 
 def marked(text: str, render: Callable[[str], Markup]) -> Markup:
