@@ -48,9 +48,9 @@ SHORTEST_PREFIX = 4
 """The fewest characters of an id that can name a session."""
 
 SILENCE_MS = 86_400_000
+"""After so long without an event a session is considered over."""
 QUIET_MS = 20_000
 """How long a session may be quiet before it is processed, or over if its client has ended."""
-"""After so long without an event a session is considered over."""
 
 # Events that may arrive shortly after the end do not reopen a session.
 _LATE_EVENTS = frozenset(

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from functools import cached_property
-from sqlite3 import Connection, ProgrammingError
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class RunningCall:
 
     def __init__(self, thread: "CallThread | None" = None) -> None:
         self._thread = thread
-        self._connections: tuple[Connection, ...] = ()
         self._is_cancelled = False
 
     @property
@@ -41,20 +40,13 @@ class RunningCall:
         return self._thread.vectors if self._thread else None
 
     def may_interrupt(self, *connections: Connection) -> None:
-        # What runs on a server finishes there.
-        self._connections = tuple(each for each in connections if isinstance(each, Connection))
-        for connection in self._connections:
-            # An interrupt that comes before a statement begins has no effect on it.
-            connection.set_progress_handler(lambda: self._is_cancelled, _STEPS)
+        for connection in connections:
+            # What runs on a server finishes there.
+            if isinstance(connection, Connection):
+                connection.set_progress_handler(lambda: self._is_cancelled, _STEPS)
 
     def cancel(self) -> None:
         self._is_cancelled = True
-        for connection in self._connections:
-            try:
-                connection.interrupt()
-            except ProgrammingError:
-                # It was closed in the meantime.
-                continue
 
 
 class CallThread:

@@ -26,7 +26,7 @@ from ctx.mcp.results import (
     Results,
     TimelineResults,
 )
-from ctx.memory.model import Redaction
+from ctx.memory.model import KNOWLEDGE_TYPES, Redaction
 from ctx.workspace import Memory
 
 PACK_BUDGET = 8_000
@@ -69,13 +69,7 @@ class RememberArguments(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             extra_json_schema=_one_of(
-                "fact",
-                "decision",
-                "pattern",
-                "observation",
-                "hypothesis",
-                "task",
-                "open-question",
+                *(each for each in KNOWLEDGE_TYPES if each not in ("summary", "source"))
             )
         ),
     ] = ""

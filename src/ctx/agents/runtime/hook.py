@@ -100,9 +100,10 @@ class Hook:
         return self.database != f"{self.home}/store.db"
 
     def files(self, data: bytes) -> "list[str]":
-        """The files that the agent has read, or is about to read or edit."""
+        """The files that the agent has read, or is about to read or edit, as absolute paths."""
         is_read = self.word == spool.POST_TOOL
-        return self.host.read_files(data) if is_read else self.host.edited_files(data)
+        named = self.host.read_files(data) if is_read else self.host.edited_files(data)
+        return [file for file in named if os.path.isabs(file)]
 
     def put(self, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
         """Write an event to the spool, without known tokens.
@@ -328,7 +329,7 @@ def _has_compacted(hook: Hook, data: bytes) -> bool:
 
 def _about_files(hook: Hook, data: bytes) -> bytes:
     """Memory knows nothing about most files, so most of these hooks end here."""
-    files = [file for file in hook.files(data) if os.path.isabs(file)]
+    files = hook.files(data)
     if not files:
         return b""
     from ctx.hook_files import anchored_files

@@ -276,7 +276,7 @@ def about_files(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
     """What memory knows about a file that the agent reads or edits, once for each session."""
     from ctx.agents.runtime import anchored_nodes
 
-    for file in filter(os.path.isabs, hook.files(event.raw)):
+    for file in hook.files(event.raw):
         # It may belong to another project.
         there = event._replace(folder=os.path.dirname(file))
         place = _place(hook, there)
@@ -413,11 +413,11 @@ def _folder(hook: "Hook", event: "HookEvent | None" = None) -> str:
 
 def _client() -> str:
     """The process that runs the hooks of a session, with a shell between; empty: it is unknown."""
-    process, name = os.getppid(), _SHELLS[0]
+    process = os.getppid()
     while process > 1:
-        found, parent, name = str(process), *_parent(process)
+        parent, name = _parent(process)
         if name not in _SHELLS:
-            return found if name else ""
+            return str(process) if name else ""
         process = parent
     return ""
 
