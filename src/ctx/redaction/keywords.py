@@ -54,7 +54,6 @@ _BY_LETTER = {
     b"@": (b"@",),
     b"*": (b":*:",),
 }
-KEYWORDS = tuple(word for words in _BY_LETTER.values() for word in words)
 
 # "key" is common, and is a keyword only after one of these.
 KEY_OF = (
