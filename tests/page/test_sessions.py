@@ -6,18 +6,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from ctx.memory.lookups import with_tag
+from ctx.page import page_app
+from ctx.page.requests import Answer, PageRequest, PageRoute
+from ctx.page.sessions_view import timeline
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.agents.claude_code.hook_processes import command
 from tests.conftest import Ctx
 from tests.operations.test_session_story import FIXING
-from tests.page.served import Served
+from tests.page.served import Served, visitor
+from tests.page.served_here import served_here
 from tests.page.visits import HOSTILE, base_of, press, watch
 from tests.synthesis.test_session_writer import add_steps, open_writable
 from tests.worker.worker_processes import until
@@ -300,6 +305,26 @@ def test_times_are_in_the_zone_of_the_browser(
     page.goto(page.url.partition("?")[0] + f"/{session}")
     expect(page.locator(".session > .about")).to_contain_text("2026-07-01 21:10 – 22:05")
     page.context.close()
+
+
+def test_a_zone_that_comes_while_a_page_is_made(
+    surroundings: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page names the zone of its days, so that the script reads it again."""
+
+    def told_late(request: PageRequest) -> Answer:
+        answer = timeline(request)
+        assert request.browser is not None
+        request.browser.zone = ZoneInfo("America/New_York")
+        return answer
+
+    monkeypatch.setattr(page_app, "ROUTES", [PageRoute("GET", "/now", told_late)])
+    with (
+        served_here(surroundings / ".ctx", project) as here,
+        visitor(here.new_link().address) as client,
+    ):
+        for zone in ("UTC", "America/New_York"):
+            assert f'data-zone="{zone}"' in client.get(f"{base_of(client)}/now").text
 
 
 def test_times_are_utc_without_javascript(session: str, served: Served, browser: Browser) -> None:

@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 from zoneinfo import ZoneInfo
@@ -62,6 +63,7 @@ def page_app(services: PageServices) -> ASGIApp:
 
             def work() -> Response:
                 place = services.places.find(request.path_params["place"])
+                browser = request.scope["browser"]
                 environment = services.environment._replace(folder=place.folder)
                 asked = PageRequest(
                     environment,
@@ -69,11 +71,12 @@ def page_app(services: PageServices) -> ASGIApp:
                     request.path_params,
                     dict(request.query_params),
                     form,
-                    request.scope["browser"],
+                    browser,
                     request.scope["root"],
                     _here(request, place),
                     doctor=services.doctor,
                     stamp=live_updates.stamp(environment),
+                    zone=browser.zone if browser else UTC,
                 )
                 # A page that reads itself again replaces only its main part.
                 is_shown = request.method == "GET" and "x-refresh" not in request.headers

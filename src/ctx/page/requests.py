@@ -42,16 +42,13 @@ class PageRequest(NamedTuple):
     """None if the server cannot run it."""
     stamp: str = ""
     """What the memory was before it was read, for the updates of the page."""
+    zone: tzinfo = UTC
+    """That of the browser when it asked: a script may tell another while the page is made."""
 
     @property
     def base(self) -> str:
         """The relative address of the place."""
         return f"{self.root}p/{self.place.key}"
-
-    @property
-    def zone(self) -> tzinfo:
-        """The time zone of the browser."""
-        return self.browser.zone if self.browser else UTC
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)
