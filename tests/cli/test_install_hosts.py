@@ -322,6 +322,83 @@ def test_opencode_reads_the_skill_of_claude_code(ctx: Ctx, home: Path) -> None:
     assert (home / ".agents" / "skills" / "ctx" / "SKILL.md").exists()
 
 
+# The MCP server of Claude Code
+
+STATE = {"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}
+
+
+def state_of_server(printed: str) -> str:
+    found = re.search(r"^ *MCP +~/.claude.json +(.+)$", printed, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def servers(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text())["mcpServers"])
+
+
+def test_the_mcp_server_is_offered_once(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = "Register ctx as an MCP server too, with tools to search? [y/N]"
+    state = home / ".claude.json"
+    state.write_text(json.dumps(STATE, indent=2))
+    # A program cannot answer.
+    assert question not in ctx("install", "--no-hooks").err
+    answer_with(monkeypatch, "n")
+    assert question not in ctx("install", "--no-hooks", "--dry-run").err
+    assert question in ctx("install", "--no-hooks").err
+    assert question not in ctx("install", "--no-hooks").err
+    assert json.loads(state.read_text()) == STATE
+    assert "MCP" not in ctx("doctor").out
+    (home / ".ctx" / "answered").unlink()
+    answer_with(monkeypatch, "y")
+    ran = ctx("install", "--no-hooks")
+    assert question in ran.err
+    assert state_of_server(ran.out) == "added"
+    assert list(servers(state)) == ["other", "ctx"]
+    assert servers(state)["ctx"]["args"][-1] == "mcp"
+    assert state_of_server(ctx("install", "--no-hooks").out) == "up to date"
+    assert "the server is in ~/.claude.json, up to date" in ctx("doctor").out
+
+
+def test_the_mcp_server_is_registered_and_removed(ctx: Ctx, home: Path) -> None:
+    state = home / ".claude.json"
+    state.write_text(json.dumps(STATE, indent=2))
+    planned = ctx("install", "--no-hooks", "--mcp", "--dry-run").out
+    assert '+    "ctx": {' in planned
+    assert json.loads(state.read_text()) == STATE
+    assert '"args": [\n        "mcp"' in ctx("install", "--no-hooks", "--mcp", "--print").out
+    assert ctx("install", "--no-hooks", "--mcp").code == 0
+    state.write_text(state.read_text().replace('"stdio"', '"other"'))
+    assert "~/.claude.json has another MCP server of ctx." in ctx("doctor").out
+    # An update needs no option.
+    assert state_of_server(ctx("install", "--no-hooks").out) == "updated"
+    assert '-    "ctx": {' in ctx("uninstall", "--dry-run").out
+    assert state_of_server(ctx("uninstall").out) == "removed"
+    assert json.loads(state.read_text()) == STATE
+    assert "MCP" not in ctx("uninstall").out
+    state.write_text("{")
+    broken = ctx("install", "--no-skill", "--no-hooks", "--mcp")
+    assert broken.code != 0
+    assert ".claude.json" in broken.err
+    assert state.read_text() == "{"
+
+
+def test_the_mcp_server_in_other_places(
+    ctx: Ctx, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("install", "--project", "--no-hooks", "--mcp").code == 0
+    assert servers(project / ".mcp.json") == {"ctx": {"command": "ctx", "args": ["mcp"]}}
+    assert ctx("uninstall", "--project").code == 0
+    assert not (project / ".mcp.json").exists()
+    assert ctx("install", "--host", "codex,gemini", "--no-hooks", "--no-mcp").code == 0
+    assert not (home / ".codex" / "config.toml").exists()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "work"))
+    assert ctx("install", "--no-hooks", "--mcp").code == 0
+    assert list(servers(home / "work" / ".claude.json")) == ["ctx"]
+    assert ctx("install", "--git", "--mcp").code == 2
+
+
 # Past conversations
 
 ROLLOUTS = ".codex/sessions/2026/11/16"
@@ -341,7 +418,7 @@ def test_past_conversations_are_offered_once(
     assert "past conversation" not in ctx("install", "--no-hooks").err
     assert "past conversation" not in ctx("status").err
     # As if nothing had been decided.
-    (home / ".ctx" / "past_conversations").unlink()
+    (home / ".ctx" / "answered").unlink()
     answer_with(monkeypatch, "y")
     assert "Imported 1 session:" in ctx("install", "--no-hooks").out
     assert "past conversation" not in ctx("status").err

@@ -12,7 +12,7 @@ def test_a_person_is_told_how_to_register_it(ctx: Ctx, monkeypatch: pytest.Monke
     monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
     ran = ctx("mcp")
     assert ran.code == 2
-    assert "claude mcp add ctx -- ctx mcp" in ran.err
+    assert "ctx install --mcp" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctx import layout
 from ctx.agents.known_hosts import HOSTS
-from ctx.cli import arguments, opening, past_conversations
+from ctx.cli import arguments, install_questions, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
@@ -305,7 +305,7 @@ def import_transcripts(options: argparse.Namespace, settings: Settings, output: 
         done = backfill.backfill(memory, wanted, tick)
     output.show(done, render_sessions)
     if not (done.dry_run or options.paths or options.since or project):
-        past_conversations.settle(settings, [host])
+        install_questions.remember(settings, [host])
     if done.dry_run:
         output.note("Nothing changed.")
     elif done.sessions:

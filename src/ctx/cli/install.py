@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings import read_settings
 from ctx.agents.host_setup import (
+    edited_file,
     hook_commands,
+    host_install,
     own_program,
     program_runs,
     settings_file,
@@ -22,13 +25,13 @@ from ctx.agents.host_setup import (
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import InstalledPart, Machine
 from ctx.agents.runtime.notices import CAPTURED
-from ctx.cli import git_hook, install_hosts, opening, past_conversations
-from ctx.cli.install_answers import InstallResult, render, render_by_hand
+from ctx.cli import git_hook, install_hosts, install_questions, opening
+from ctx.cli.install_answers import ByHand, InstallResult, render, render_by_hand
 from ctx.cli.install_hosts import HostInstall
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.config import resolve
-from ctx.errors import HookFailed, UsageError
+from ctx.errors import HookFailed, SettingsUnreadable, UsageError
 from ctx.operations import projection
 from ctx.operations.projection import ProjectionPlan
 
@@ -40,6 +43,7 @@ ctx install --host codex,gemini      for other hosts; `--all` for every one on t
 ctx install --project                in this project's own settings, for everybody there
 ctx install --plugin ~/ctx-plugin    write a plugin, with /ctx:remember and more
 ctx install --projection             a block in AGENTS.md, for agents without hooks
+ctx install --mcp                    the MCP server too; for other hosts than Claude Code, always
 ctx install --git                    git's pre-commit hook: memory goes into the same commit
 """
 
@@ -53,6 +57,7 @@ class _InstallPlan(NamedTuple):
     store: InstalledPart
     skill: bool
     hooks: bool
+    server: bool
 
     @property
     def option(self) -> str:
@@ -82,6 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--no-skill", action="store_true", help="leave the skill out")
     parser.add_argument("--no-hooks", action="store_true", help="leave the hooks out")
+    parser.add_argument(
+        "--mcp",
+        action=argparse.BooleanOptionalAction,
+        help="register the MCP server, or leave it out; asked for Claude Code if neither is given",
+    )
 
 
 def projection_option(group: argparse._ActionsContainer, help_text: str) -> None:
@@ -103,7 +113,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         ("--git", options.git, _git),
     ):
         if is_asked:
-            if options.only_print or options.no_skill or options.no_hooks:
+            others = (
+                options.only_print,
+                options.no_skill,
+                options.no_hooks,
+                options.mcp is not None,
+            )
+            if any(others):
                 raise UsageError(f"{option} cannot be combined with other options.")
             output.show(write(options, settings, output), partial(render, home=home))
             return
@@ -132,13 +148,13 @@ def _offer_past_conversations(
     if options.only_print or options.dry_run or options.project:
         return
     with opening.adding(settings, output) as memory:
-        found = past_conversations.find(memory, settings)
+        found = install_questions.find(memory, settings)
     if not (output.is_interactive and output.is_for_people):
-        past_conversations.note(found, output)
+        install_questions.note(found, output)
     elif found:
-        what = f"{past_conversations.number_of(found)} found ({', '.join(found)})"
+        what = f"{install_questions.number_of(found)} found ({', '.join(found)})"
         if output.ask(f"{what}. Import them? [y/N]").lower() not in ("y", "yes"):
-            past_conversations.settle(settings, found)
+            install_questions.remember(settings, found)
             return
         from ctx.cli.import_ import import_host
 
@@ -166,6 +182,8 @@ class _ClaudeInstall:
             answer, self._change = _carry_out_plan(
                 self.plan, self._settings, self._variables, self._output
             )
+            if self._options.mcp is not None:
+                install_questions.remember(self._settings, [install_questions.MCP])
         return answer
 
     def show_messages(self) -> None:
@@ -231,7 +249,25 @@ def _install_plan(
         InstalledPart("store", settings.database, install_hosts.store_state(settings)),
         skill=not options.no_skill,
         hooks=not options.no_hooks,
+        server=_wants_server(options, settings, place, output),
     )
+
+
+def _wants_server(
+    options: argparse.Namespace, settings: Settings, place: InstallTarget, output: Output
+) -> bool:
+    """Whether to register the MCP server; the user is asked about it once."""
+    if options.mcp is None:
+        with suppress(SettingsUnreadable):
+            if edited_file.plan_change(place.server.path, place.server.remove).is_one:
+                return True
+        changes = not (options.only_print or options.dry_run or options.project)
+        is_asked = changes and output.is_interactive and output.is_for_people
+        if not is_asked or install_questions.MCP in install_questions.answered(settings):
+            return False
+        wants = output.ask("Register ctx as an MCP server too, with tools to search? [y/N]")
+        options.mcp = wants.lower() in ("y", "yes")
+    return bool(options.mcp)
 
 
 def _manual_steps(plan: _InstallPlan) -> InstallResult:
@@ -242,7 +278,9 @@ def _manual_steps(plan: _InstallPlan) -> InstallResult:
     if plan.hooks:
         parts.append(InstalledPart("hooks", plan.place.settings, "added"))
     settings = settings_file.as_settings(plan.entries) if plan.hooks else {}
-    return InstallResult(True, tuple(parts), settings, clients=plan.clients)
+    server = plan.place.server
+    by_hand = (ByHand(server.path, server.by_hand),) if plan.server else ()
+    return InstallResult(True, tuple(parts), settings, clients=plan.clients, by_hand=by_hand)
 
 
 def _dry_run_result(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
@@ -250,8 +288,16 @@ def _dry_run_result(plan: _InstallPlan) -> tuple[InstallResult, FileChange | Non
     if plan.skill:
         parts.append(install.write_skill(plan.place, dry_run=True))
     change = install.register(plan.place, plan.entries, dry_run=True) if plan.hooks else None
-    answer = _answer(plan, parts, change)
-    return answer._replace(dry_run=True, diff=change.diff if change else ""), change
+    server = _register_server(plan, dry_run=True)
+    answer = _answer(plan, parts, change, server)
+    diff = "".join(each.diff for each in (change, server) if each)
+    return answer._replace(dry_run=True, diff=diff), change
+
+
+def _register_server(plan: _InstallPlan, *, dry_run: bool) -> FileChange | None:
+    if not plan.server:
+        return None
+    return install.change_server(plan.place, plan.place.server.add, dry_run=dry_run)
 
 
 def _carry_out_plan(
@@ -262,6 +308,7 @@ def _carry_out_plan(
     # anything is written.
     if plan.skill:
         install.write_skill(plan.place, dry_run=True)
+    _register_server(plan, dry_run=True)
     if plan.hooks:
         install.register(plan.place, plan.entries, dry_run=True)
         _require_ctx(plan.place, variables.get("PATH", ""))
@@ -273,7 +320,8 @@ def _carry_out_plan(
     if plan.skill:
         parts.append(_write_skill(plan.place, output))
     change = install.register(plan.place, plan.entries, dry_run=False) if plan.hooks else None
-    return _answer(plan, parts, change)._replace(tried=tried), change
+    server = _register_server(plan, dry_run=False)
+    return _answer(plan, parts, change, server)._replace(tried=tried), change
 
 
 def _require_ctx(place: InstallTarget, path: str) -> None:
@@ -286,13 +334,17 @@ def _require_ctx(place: InstallTarget, path: str) -> None:
 
 
 def _answer(
-    plan: _InstallPlan, parts: list[InstalledPart], change: FileChange | None
+    plan: _InstallPlan,
+    parts: list[InstalledPart],
+    change: FileChange | None,
+    server: FileChange | None,
 ) -> InstallResult:
+    last = (host_install.added_part(plan.place.server, server),) if server else ()
     if change is None:
-        return InstallResult(False, tuple(parts), {}, clients=plan.clients)
+        return InstallResult(False, (*parts, *last), {}, clients=plan.clients)
     return InstallResult(
         False,
-        (*parts, install.hooks_part(change)),
+        (*parts, install.hooks_part(change), *last),
         settings_file.as_settings(plan.entries),
         change.backup,
         without_effect=settings_file.without_effect(change.after or ""),
@@ -304,7 +356,8 @@ def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
     """The settings to change: the user's, or those of the current project."""
     ctx_home = settings.user_store.home
     if not options.project:
-        return install.user_place(settings.claude_folder, ctx_home)
+        server = install.user_server(settings.expanded("~"), settings.environment)
+        return install.user_place(settings.claude_folder, ctx_home, server)
     root = layout.place(settings.folder, ctx_home).folder
     place = install.project_place(root, ctx_home)
     if os.path.realpath(place.folder) == os.path.realpath(settings.claude_folder):

@@ -27,6 +27,7 @@ class InstallResult(NamedTuple):
     clients: tuple[Client, ...] = ()
     tried: tuple[str, ...] = ()
     """The hooks that were run as the client runs them."""
+    by_hand: tuple["ByHand", ...] = ()
 
 
 class UninstallResult(NamedTuple):
@@ -165,6 +166,9 @@ def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[B
         head = Line(f"To enable the hooks, add to {where['hooks']}:")
         blocks += [Line(""), head, Line(""), VerbatimText(f"{settings_json}\n")]
         steps.insert(0, "Then start a new conversation.")
+    for path, text in printed.by_hand:
+        head = Line(f"For the MCP server, add to {short(path, home)}:")
+        blocks += [Line(""), head, Line(""), VerbatimText(text)]
     return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks
 
 

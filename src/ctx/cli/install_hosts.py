@@ -121,7 +121,9 @@ class HostInstall:
     ) -> None:
         self._options, self._settings, self._output = options, settings, output
         self._machine, self._choice = machine, choice
-        self._parts = HostParts(hooks=not options.no_hooks, skill=not options.no_skill)
+        self._parts = HostParts(
+            not options.no_hooks, not options.no_skill, mcp=options.mcp is not False
+        )
         self._needs_skill = self._parts.skill and host_install.shared_skill_is_needed(
             choice.others, machine
         )

@@ -25,7 +25,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
     if output.is_interactive:
         raise UsageError(
             "`ctx mcp` speaks to a program, not to a terminal.",
-            hint="Register it with your agent: `claude mcp add ctx -- ctx mcp`. See docs/mcp.md.",
+            hint="Register it with your agent: `ctx install --mcp`. See docs/mcp.md.",
         )
     if output.is_closed:
         raise UsageError("`ctx mcp` needs stdout.", hint="A host starts it.")

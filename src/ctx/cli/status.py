@@ -26,14 +26,14 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
     with opening.reading(settings, output) as memory:
         found = status(memory, new=new)
         if not memory.environment.is_single_store:
-            from ctx.cli import past_conversations
+            from ctx.cli import install_questions
             from ctx.cli.recording_hosts import recording_hosts
 
             found = found._replace(hooks=recording_hosts(settings))
             found = found._replace(next_step=_next_step(found))
         output.show(found, lambda result: [VerbatimText(as_text(result))])
         if not memory.environment.is_single_store and output.is_for_people:
-            past_conversations.note(past_conversations.find(memory, settings), output)
+            install_questions.note(install_questions.find(memory, settings), output)
 
 
 def _next_step(found: MemoryStatus) -> str | None:

@@ -88,14 +88,14 @@ class _ClaudeRemoval:
     def answer(self) -> UninstallResult:
         place, dry_run = self._place, self._options.dry_run
         force = self._options.force
-        self._change, self._part = _remove_parts(place, force=force, dry_run=dry_run)
+        self._change, self._part, server = _remove_parts(place, force=force, dry_run=dry_run)
         state: State = "removed" if self._change.is_one else "missing"
-        hooks = InstalledPart("hooks", place.settings, state)
-        diff = self._change.diff if dry_run else ""
+        parts = [self._part, InstalledPart("hooks", place.settings, state)]
+        if server.is_one:
+            parts.append(InstalledPart("mcp", server.path, "removed"))
+        diff = self._change.diff + server.diff if dry_run else ""
         store = self._settings.user_store.home
-        self._answer = UninstallResult(
-            dry_run, (self._part, hooks), self._change.backup, diff, store
-        )
+        self._answer = UninstallResult(dry_run, tuple(parts), self._change.backup, diff, store)
         return self._answer
 
     def show_messages(self) -> None:
@@ -127,13 +127,14 @@ def _warn_of_kept_pages(folder: str, home: str, output: Output) -> None:
 
 def _remove_parts(
     place: InstallTarget, *, force: bool, dry_run: bool
-) -> tuple[FileChange, InstalledPart]:
+) -> tuple[FileChange, InstalledPart, FileChange]:
     # The settings first: if they cannot be changed, nothing is removed.
+    server = install.change_server(place, place.server.remove, dry_run=dry_run)
     change = install.unregister(place, dry_run=dry_run)
     part = install.remove_skill(place, force=force, dry_run=dry_run)
     if (change.is_one or part.state == "removed") and not dry_run:
         install.remove_folder(place)
-    return change, part
+    return change, part, server
 
 
 def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> UninstallResult:

@@ -113,11 +113,14 @@ def test_bytecode_is_compiled_in_any_environment(
     assert not (tmp_path / "elsewhere").exists()
 
 
+SERVER = install.user_server("/home/me", {})
+
+
 def test_folders_with_the_same_name_have_separate_backups(tmp_path: Path) -> None:
     places = [
-        install.user_place("/home/me/.claude", "/c"),
-        install.user_place("/home/me/work", "/c"),
-        install.user_place("/srv/work", "/c"),
+        install.user_place("/home/me/.claude", "/c", SERVER),
+        install.user_place("/home/me/work", "/c", SERVER),
+        install.user_place("/srv/work", "/c", SERVER),
         install.project_place(str(tmp_path / "a" / "app"), "/c"),
         install.project_place(str(tmp_path / "b" / "app"), "/c"),
     ]
@@ -132,7 +135,9 @@ def test_folders_with_the_same_name_have_separate_backups(tmp_path: Path) -> Non
     assert len(set(names)) == 5
 
 
-@pytest.mark.parametrize("name", [".claude", ".claude/settings.json", ".claude/skills"])
+@pytest.mark.parametrize(
+    "name", [".claude", ".claude/settings.json", ".claude/skills", ".mcp.json"]
+)
 def test_a_link_in_a_project_is_refused(tmp_path: Path, name: str) -> None:
     root, elsewhere = tmp_path / "app", tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -16,9 +16,10 @@ from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings import ClientSettings, Setup
-from ctx.agents.host_setup import own_program, settings_file, skill
+from ctx.agents.host_setup import edited_file, own_program, settings_file, skill
 from ctx.agents.host_setup.settings_file import NamedEvent
 from ctx.config.resolve import survey
+from ctx.errors import CtxError
 from ctx.llm import backends, ledger
 from ctx.llm.backends import BackendSurvey
 from ctx.operations.store_checks import DoctorCheck, guard_check, ok, store_checks
@@ -100,6 +101,23 @@ def _is_based_on_other_version(path: str) -> bool:
     now = skill.files()[os.path.basename(path)].split()[-2]
     text = disk.read_or_none(path) or b""
     return b"<!-- ctx-skill " in text and now.encode() not in text
+
+
+def _server(setup: Setup) -> Iterator[DoctorCheck]:
+    """Whether the MCP server, if it is registered, is that of this ctx."""
+    server = install.user_server(os.path.expanduser("~"), setup.variables)
+    try:
+        if not edited_file.plan_change(server.path, server.remove).is_one:
+            return
+        is_current = not edited_file.plan_change(server.path, server.add).is_one
+    except CtxError as error:
+        yield DoctorCheck("MCP", "warning", error.message, error.hint or "")
+        return
+    if is_current:
+        yield ok("MCP", f"the server is in {path_text(server.path)}, up to date")
+    else:
+        seen = f"{path_text(server.path)} has another MCP server of ctx."
+        yield DoctorCheck("MCP", "warning", seen, setup.by_install("updates it"))
 
 
 def _client_settings(setup: Setup) -> Iterator[DoctorCheck]:
@@ -279,6 +297,7 @@ CHECKS: Mapping[str, Callable[[Setup], Iterator[DoctorCheck]]] = {
     "client settings": _client_settings,
     "hooks": _registered_hooks,
     "hooks run": _run_hooks,
+    "MCP": _server,
     "PATH": _path,
     "skill": _skill,
     "model": _model,

@@ -1,6 +1,7 @@
 """Installs ctx for Claude Code, and uninstalls it.
 
-It needs three things: the store, the skill, and the hooks in the client's settings. The order
+It needs three things: the store, the skill, and the hooks in the client's settings. The MCP server
+is registered too if the user wants it. The order
 ensures that nothing is left half done: the settings are read and the hooks are tried first, as the
 client would run them, and nothing is written if either fails.
 """
@@ -14,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 from ctx import disk
 from ctx.agents.claude_code import payloads, registration
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.host_setup import edited_file, hook_trials, settings_file, skill
+from ctx.agents.host_setup import edited_file, hook_trials, host_files, settings_file, skill
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.host_setups import InstalledPart
+from ctx.agents.host_setup.host_setups import HostFile, InstalledPart
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
 from ctx.sqlite.connection import path_text
@@ -36,6 +37,8 @@ class InstallTarget(NamedTuple):
     """`…/.claude`, or the value of `CLAUDE_CONFIG_DIR`."""
     backup: str
     """The path of the settings' backup, without the time."""
+    server: HostFile
+    """Where the client finds the MCP server."""
 
     @property
     def settings(self) -> str:
@@ -51,11 +54,11 @@ class InstallTarget(NamedTuple):
         return disk.shared_mode() if self.level == "project" else disk.FILE_MODE
 
 
-def user_place(claude_folder: str, ctx_home: str) -> InstallTarget:
+def user_place(claude_folder: str, ctx_home: str, server: HostFile) -> InstallTarget:
     name = os.path.basename(claude_folder)
     # There may be several, each with its own settings.
     backup = "settings.json" if name == ".claude" else _backup_of(claude_folder, name)
-    return InstallTarget("user", claude_folder, os.path.join(ctx_home, "backups", backup))
+    return InstallTarget("user", claude_folder, os.path.join(ctx_home, "backups", backup), server)
 
 
 def project_place(root: str, ctx_home: str) -> InstallTarget:
@@ -63,8 +66,10 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
     anywhere."""
     folder = os.path.join(root, ".claude")
     backup = _backup_of(root, os.path.basename(root))
-    place = InstallTarget("project", folder, os.path.join(ctx_home, "backups", backup))
-    for path in (place.settings, place.skill):
+    servers = os.path.join(root, ".mcp.json")
+    server = host_files.json_server(servers, "mcpServers", host_files.PLAIN_ENTRY)
+    place = InstallTarget("project", folder, os.path.join(ctx_home, "backups", backup), server)
+    for path in (place.settings, place.skill, servers):
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
             raise PathRefused(
@@ -72,6 +77,12 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
                 hint="Replace the link by a plain file or folder.",
             )
     return place
+
+
+def user_server(home: str, environment: Mapping[str, str]) -> HostFile:
+    """In the file where the client keeps its state, which is beside `~/.claude`."""
+    path = os.path.join(environment.get("CLAUDE_CONFIG_DIR") or home, ".claude.json")
+    return host_files.json_server(path, "mcpServers", host_files.command_and_args(type="stdio"))
 
 
 def _backup_of(folder: str, name: str) -> str:
@@ -93,6 +104,18 @@ def register(place: InstallTarget, entries: Mapping[str, Group], *, dry_run: boo
     return edited_file.change(
         *(place.settings, _add_hooks(entries), place.backup),
         by_hand=_ADD_BY_HAND,
+        mode=place.mode,
+        dry_run=dry_run,
+    )
+
+
+def change_server(place: InstallTarget, edit: edited_file.Edit, *, dry_run: bool) -> FileChange:
+    """Register the MCP server, or remove it: `edit` is the one or the other of its file."""
+    path = place.server.path
+    backup = os.path.join(os.path.dirname(place.backup), _backup_of(path, "mcp"))
+    return edited_file.change(
+        *(path, edit, backup),
+        by_hand="see docs/mcp.md",
         mode=place.mode,
         dry_run=dry_run,
     )

@@ -19,11 +19,11 @@ class HostParts(NamedTuple):
 
     hooks: bool = True
     skill: bool = True
+    mcp: bool = True
 
     def files(self, host: HostSetup, machine: Machine) -> tuple[HostFile, ...]:
-        return tuple(
-            file for file in host.files(machine) if self.hooks or file.what not in WITH_HOOKS
-        )
+        left_out = (() if self.hooks else WITH_HOOKS) + (() if self.mcp else ("mcp",))
+        return tuple(file for file in host.files(machine) if file.what not in left_out)
 
 
 WITH_HOOKS = ("hooks", "plugin")

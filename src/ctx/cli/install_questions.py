@@ -1,7 +1,7 @@
-"""Conversations from before ctx was installed: `ctx install` offers to import them.
+"""What `ctx install` asks once, above all about conversations from before.
 
-Only names of files are read. About a host whose conversations were imported, or were declined,
-nothing is said again.
+Of these only the names of files are read. About a host whose conversations were imported, or were
+declined, nothing is said again.
 """
 
 import os
@@ -15,8 +15,11 @@ from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
 from ctx.workspace import Memory
 
-_FILE = "past_conversations"
-"""In CTX_HOME: the names of the hosts that were decided about."""
+MCP = "mcp"
+"""The question about the MCP server."""
+
+_FILE = "answered"
+"""In CTX_HOME: the questions that were answered, one for each host and for MCP."""
 _MOST = 1_000
 """Files of a host that are looked at."""
 
@@ -30,9 +33,9 @@ def note(found: dict[str, int], output: Output) -> None:
 def find(memory: Memory, settings: Settings) -> dict[str, int]:
     """By host, how many transcripts belong to no session that is stored."""
     found: dict[str, int] = {}
-    decided = _decided(settings)
+    decided = answered(settings)
     for name in HOSTS.names:
-        if name.encode() in decided:
+        if name in decided:
             continue
         host = HOSTS.named(name)
         folder = settings.expanded(host.folder(settings.environment, settings.expanded("~")))
@@ -43,16 +46,17 @@ def find(memory: Memory, settings: Settings) -> dict[str, int]:
     return found
 
 
-def settle(settings: Settings, hosts: Iterable[str]) -> None:
-    """Say nothing more about these hosts."""
+def answered(settings: Settings) -> list[str]:
+    path = os.path.join(settings.user_store.home, _FILE)
+    return (disk.read_or_none(path) or b"").decode(errors="replace").split()
+
+
+def remember(settings: Settings, more: Iterable[str]) -> None:
+    """Ask no more about these."""
     home = settings.user_store.home
-    names = sorted({*_decided(settings), *(host.encode() for host in hosts)})
     disk.make_folder(home)
-    disk.replace(os.path.join(home, _FILE), b"".join(b"%s\n" % name for name in names))
-
-
-def _decided(settings: Settings) -> list[bytes]:
-    return (disk.read_or_none(os.path.join(settings.user_store.home, _FILE)) or b"").split()
+    lines = "".join(f"{name}\n" for name in sorted({*answered(settings), *more}))
+    disk.replace(os.path.join(home, _FILE), lines.encode())
 
 
 def number_of(found: dict[str, int]) -> str:
