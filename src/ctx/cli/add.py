@@ -125,38 +125,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the node that this one replaces",
     )
     shared.complete_with(old, "node")
-    node.add_argument(
-        "--user", action="store_true", help="write to your own store, for all projects"
-    )
+    shared.flag(node, "--user", "write to your own store, for all projects")
     arguments.no_tier(node)
     shared.session_option(node)
     file = shared.add_subcommand(group, "file", "stage a snapshot of files", FILE_EXAMPLES)
     file.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob")
-    file.add_argument("--commit", action="store_true", help="commit at once")
+    shared.flag(file, "--commit", "commit at once")
     file.add_argument("-m", "--message", help="the commit message (implies --commit)")
     file.add_argument("-f", "--force", action="store_true", help="also add ignored files")
-    file.add_argument(
-        "--allow-secrets", action="store_true", help="also add files that contain a secret"
-    )
-    file.add_argument(
-        "--extract-semantics",
-        action="store_true",
-        help="also record their definitions, imports and calls",
-    )
+    shared.flag(file, "--allow-secrets", "also add files that contain a secret")
+    shared.flag(file, "--extract-semantics", "also record their definitions, imports and calls")
     shared.session_option(file)
     _configure_documents(group)
     command = shared.add_subcommand(
         group, "command", "add the output of a command and its exit code", COMMAND_EXAMPLES
     )
     command.add_argument("--name", required=True, metavar="COMMAND", help="the command that ran")
-    command.add_argument("--stdin", action="store_true", help="read its output from stdin")
+    shared.flag(command, "--stdin", "read its output from stdin")
     command.add_argument("--body", metavar="TEXT", help="its output (- reads stdin)")
     command.add_argument("--exit-code", type=_exit_code, metavar="N", help="its exit code")
     _add_options(command)
     cargo = shared.add_subcommand(
         group, "cargo", "stage a snapshot of the cargo workspace", CARGO_EXAMPLES
     )
-    cargo.add_argument("--commit", action="store_true", help="commit at once")
+    shared.flag(cargo, "--commit", "commit at once")
     cargo.add_argument("-m", "--message", help="the commit message (implies --commit)")
     shared.session_option(cargo)
     _configure_code(group)
@@ -176,10 +168,8 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
             metavar="GLOB",
             help="only these files, folders or globs",
         )
-        code.add_argument(
-            "--snapshot", action="store_true", help="stage a snapshot for the next commit"
-        )
-        code.add_argument("--commit", action="store_true", help="commit the snapshot at once")
+        shared.flag(code, "--snapshot", "stage a snapshot for the next commit")
+        shared.flag(code, "--commit", "commit the snapshot at once")
         code.add_argument("-m", "--message", help="the commit message (implies --commit)")
         shared.session_option(code)
 
@@ -198,7 +188,7 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
     decision.add_argument("text", nargs="*", metavar="TITLE", help=title)
     for document in (note, task, decision):
         document.add_argument("--body", metavar="TEXT", help="the body (- reads stdin)")
-        document.add_argument("--stdin", action="store_true", help="read the body from stdin")
+        shared.flag(document, "--stdin", "read the body from stdin")
         document.add_argument(
             "--stream",
             default="main",
@@ -221,10 +211,8 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     arguments.tags(parser, "a tag; repeat for several")
-    parser.add_argument(
-        "--user", action="store_true", help="write to your own store, for all projects"
-    )
-    parser.add_argument("--commit", action="store_true", help="commit at once")
+    shared.flag(parser, "--user", "write to your own store, for all projects")
+    shared.flag(parser, "--commit", "commit at once")
     parser.add_argument("-m", "--message", help="the commit message (implies --commit)")
     shared.session_option(parser)
 

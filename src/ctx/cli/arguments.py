@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ctx.cli import settings as surroundings
-from ctx.cli.options import complete_with, project_takes_no_name
+from ctx.cli.options import complete_with, flag, project_takes_no_name
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory import model
@@ -39,12 +39,12 @@ def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = F
 
 def content(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("content", nargs="*", metavar="CONTENT", help="the text (- reads stdin)")
-    parser.add_argument("--stdin", action="store_true", help="read the content from stdin")
+    flag(parser, "--stdin", "read the content from stdin")
 
 
 def stdin(parser: argparse.ArgumentParser, help_text: str) -> None:
     """`--stdin`, beside a text that is an argument, and its older form as an option."""
-    parser.add_argument("--stdin", action="store_true", help=help_text)
+    flag(parser, "--stdin", help_text)
     older_option(parser, "--content", "give the text as an argument, in quotes.", metavar="TEXT")
 
 
@@ -119,11 +119,7 @@ def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | No
 
 
 def no_tier(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-tier",
-        action="store_true",
-        help="agents are not given it at the start, see `help tiers`",
-    )
+    flag(parser, "--no-tier", "agents are not given it at the start, see `help tiers`")
 
 
 def default_tier(
@@ -138,9 +134,7 @@ def default_tier(
 
 
 def superseded(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--include-superseded", action="store_true", help="include superseded nodes"
-    )
+    flag(parser, "--include-superseded", "include superseded nodes")
 
 
 def scope(
@@ -214,9 +208,7 @@ def visible(options: argparse.Namespace) -> "VisibleNodes":
 
 
 def all_projects(parser: "argparse._ActionsContainer") -> None:
-    parser.add_argument(
-        "--all-projects", action="store_true", help="include nodes of other projects"
-    )
+    flag(parser, "--all-projects", "include nodes of other projects")
 
 
 def note_other_projects(left_out: int, output: "Output", *, or_more: bool = False) -> None:
@@ -234,6 +226,12 @@ def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
         metavar="N",
         help=f"at most N (default: {default}; 0: all)",
     )
+
+
+def number(
+    parser: "argparse._ActionsContainer", name: str, help_text: str, default: int | None = None
+) -> None:
+    parser.add_argument(name, type=whole_number, default=default, metavar="N", help=help_text)
 
 
 def whole_number(word: str) -> int:
@@ -254,9 +252,7 @@ def positive_number(word: str) -> int:
 
 def output_file(parser: "argparse._ActionsContainer") -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file (-: stdout)")
-    parser.add_argument(
-        "--force", action="store_true", help="overwrite a file that ctx did not write"
-    )
+    flag(parser, "--force", "overwrite a file that ctx did not write")
 
 
 def output_path(options: argparse.Namespace, settings: Settings) -> str | None:
@@ -267,9 +263,7 @@ def output_path(options: argparse.Namespace, settings: Settings) -> str | None:
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, without changing it"
-    )
+    flag(parser, "--dry-run", "show what would change, without changing it")
 
 
 def older_option(

@@ -81,9 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx code outline src/net.py\nctx code outline src/net.py --docs",
     )
     outline.add_argument("file", metavar="FILE", help="a file of the project")
-    outline.add_argument(
-        "--docs", action="store_true", help="with the first sentence of each docstring"
-    )
+    shared.flag(outline, "--docs", "with the first sentence of each docstring")
     _no_refresh(outline)
     for word, summary, examples in (
         ("callers", "show who calls something", _CALLERS),
@@ -115,8 +113,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx code cycles\nctx code cycles --files",
     )
     which = cycles.add_mutually_exclusive_group()
-    which.add_argument("--files", action="store_true", help="only import cycles")
-    which.add_argument("--items", action="store_true", help="only call cycles")
+    shared.flag(which, "--files", "only import cycles")
+    shared.flag(which, "--items", "only call cycles")
     _no_refresh(cycles)
     packages = shared.add_subcommand(
         group, "packages", "show the packages of the project, and what they depend on", _PACKAGES
@@ -148,7 +146,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "update the code index",
         "ctx code index\nctx code index --full    from scratch",
     )
-    index.add_argument("--full", action="store_true", help="rebuild the index from scratch")
+    shared.flag(index, "--full", "rebuild the index from scratch")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -263,9 +261,7 @@ def _name(parser: argparse.ArgumentParser) -> None:
 
 
 def _no_refresh(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-refresh", action="store_true", help="use the index as it is, without updating it"
-    )
+    shared.flag(parser, "--no-refresh", "use the index as it is, without updating it")
 
 
 def _depth(word: str) -> int:

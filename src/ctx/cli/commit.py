@@ -21,11 +21,9 @@ ctx commit --auto                         with a generated message; silent if no
 def configure(parser: argparse.ArgumentParser) -> None:
     words = parser.add_mutually_exclusive_group()
     words.add_argument("-m", "--message", help="the message (required without --amend or --auto)")
-    words.add_argument("--auto", action="store_true", help="generate the message, for git hooks")
-    parser.add_argument("--amend", action="store_true", help="replace the last commit")
-    parser.add_argument(
-        "--no-narrative", action="store_true", help="do not snapshot narrative files"
-    )
+    shared.flag(words, "--auto", "generate the message, for git hooks")
+    shared.flag(parser, "--amend", "replace the last commit")
+    shared.flag(parser, "--no-narrative", "do not snapshot narrative files")
     shared.session_option(parser)
 
 

@@ -28,13 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="start from this node and its neighbours; repeat for several",
     )
     complete_with(seed, "node")
-    parser.add_argument(
-        "--depth",
-        type=arguments.whole_number,
-        default=1,
-        metavar="N",
-        help="the number of edges to follow from the seeds (default: 1)",
-    )
+    help_text = "the number of edges to follow from the seeds (default: 1)"
+    arguments.number(parser, "--depth", help_text, default=1)
     projects(parser)
     arguments.scope(parser)
     arguments.superseded(parser)
@@ -62,9 +57,7 @@ def show(composition: Composition, output: Output) -> None:
 
 
 def budget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
-    )
+    arguments.number(parser, "--budget", "the token budget")
 
 
 def projects(parser: argparse.ArgumentParser) -> None:

@@ -104,7 +104,7 @@ ctx config set gc.keep_days 30 --user
         "list all settings, their values, and where those come from",
         "ctx config list\nctx config list --changed --format json",
     )
-    listing.add_argument("--changed", action="store_true", help="only those that are set somewhere")
+    options.flag(listing, "--changed", "only those that are set somewhere")
 
     explain = options.add_subcommand(
         group,

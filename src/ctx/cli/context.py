@@ -5,6 +5,7 @@ import os
 
 from ctx import ids
 from ctx.cli import arguments, opening
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
@@ -43,9 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the session that continues: the beginning of its id",
     )
-    parser.add_argument(
-        "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
-    )
+    arguments.number(parser, "--budget", "the token budget")
     parser.add_argument(
         "--source",
         choices=("startup", "resume", "compact"),
@@ -55,9 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompt", metavar="TEXT", help="what a session gets with TEXT as its first prompt"
     )
-    parser.add_argument(
-        "--explain", action="store_true", help="show the layers instead of the text"
-    )
+    flag(parser, "--explain", "show the layers instead of the text")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 
+from ctx.cli.options import flag
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import load
@@ -40,11 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--by", choices=GROUPINGS, default="model", help="group by (default: model)")
-    what.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="compare estimated with reported tokens",
-    )
+    flag(what, "--calibrate", "compare estimated with reported tokens")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

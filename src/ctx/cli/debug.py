@@ -95,19 +95,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     graph.add_argument(
         "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
     )
-    graph.add_argument(
-        "--depth", type=arguments.whole_number, default=1, metavar="N", help="steps (default: 1)"
-    )
-    graph.add_argument(
-        "--limit",
-        type=arguments.whole_number,
-        default=_MOST_DRAWN,
-        metavar="N",
-        help=f"the most nodes to draw (default: {_MOST_DRAWN})",
-    )
-    graph.add_argument(
-        "--no-refresh", action="store_true", help="use the code index as it is, however old"
-    )
+    arguments.number(graph, "--depth", "steps (default: 1)", default=1)
+    limit = f"the most nodes to draw (default: {_MOST_DRAWN})"
+    arguments.number(graph, "--limit", limit, default=_MOST_DRAWN)
+    shared.flag(graph, "--no-refresh", "use the code index as it is, however old")
     for each in (parser, graph):
         # Options of the whole command come before the subcommand: `ctx --format dot debug …`.
         shared.also_formats(each, *_PICTURES)

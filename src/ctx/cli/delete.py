@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ctx.cli import arguments, opening
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import preview, table
-from ctx.cli.options import session_option, yes_option
+from ctx.cli.options import flag, session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.ids import NodeId
@@ -48,9 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         arguments.query(parser, "words, filters, or both")
     else:
         arguments.node(parser, "ids", several=True)
-        parser.add_argument(
-            "--cascade", action="store_true", help="also delete nodes derived from these"
-        )
+        flag(parser, "--cascade", "also delete nodes derived from these")
     arguments.dry_run(parser)
     yes_option(parser)
     session_option(parser)

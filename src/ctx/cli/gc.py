@@ -50,14 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--dry-run", action="store_true", help="only show what would be deleted"
     )
-    parser.add_argument(
-        "--aggressive",
-        action="store_true",
-        help="also delete the recent staging of ended and aborted sessions",
+    shared.flag(
+        parser, "--aggressive", "also delete the recent staging of ended and aborted sessions"
     )
-    parser.add_argument(
-        "--tracked", action="store_true", help="also objects that git tracks and no ref uses"
-    )
+    shared.flag(parser, "--tracked", "also objects that git tracks and no ref uses")
     parser.add_argument(
         "--keep-days",
         type=int,

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Mapping
 
 from ctx.cli import commands
-from ctx.cli.options import Help, Parser, global_options, nearest, subcommands_of
+from ctx.cli.options import Help, Parser, flag, global_options, nearest, subcommands_of
 from ctx.errors import UsageError
 
 _ABOUT = "Durable, inspectable memory for coding agents."
@@ -273,6 +273,6 @@ def help_parser() -> argparse.ArgumentParser:
     """The parser of `ctx help`: the words of a command, with options between them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC", help="what to explain")
-    parser.add_argument("--all", action="store_true", help="all commands")
-    parser.add_argument("--man", action="store_true", help="a manual page, for `man -l`")
+    flag(parser, "--all", "all commands")
+    flag(parser, "--man", "a manual page, for `man -l`")
     return parser

@@ -64,9 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
     does = "run commands of agents, and process events"
     applying = shared.add_subcommand(group, "apply", does, "ctx hook apply")
-    applying.add_argument(
-        "--quick", action="store_true", help="answer as soon as the commands are done"
-    )
+    shared.flag(applying, "--quick", "answer as soon as the commands are done")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Template.MINIMAL.value,
         help="initial content (default: minimal)",
     )
-    parser.add_argument("--no-git", action="store_true", help="do not add .ctx to git")
-    parser.add_argument("--force", action="store_true", help="replace an existing store")
+    shared.flag(parser, "--no-git", "do not add .ctx to git")
+    shared.flag(parser, "--force", "replace an existing store")
     shared.yes_option(parser)
 
 

@@ -28,6 +28,7 @@ from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, install_hosts, install_questions, opening
 from ctx.cli.install_answers import ByHand, InstallResult, render, render_by_hand
 from ctx.cli.install_hosts import HostInstall
+from ctx.cli.options import flag
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.config import resolve
@@ -67,26 +68,20 @@ class _InstallPlan(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
-    place.add_argument(
-        "--project",
-        action="store_true",
-        help="in this project's .claude, which is committed, rather than in your own",
+    flag(
+        place, "--project", "in this project's .claude, which is committed, rather than in your own"
     )
     place.add_argument("--plugin", metavar="DIR", help="only write a plugin, into a folder")
     projection_option(
         place, "only write the memory of this project into AGENTS.md, or another file"
     )
-    place.add_argument(
-        "--git", action="store_true", help="only add git's pre-commit hook, which commits memory"
-    )
+    flag(place, "--git", "only add git's pre-commit hook, which commits memory")
     install_hosts.host_options(place, "for")
     only = parser.add_mutually_exclusive_group()
-    only.add_argument(
-        "--print", dest="only_print", action="store_true", help="only print what to add manually"
-    )
-    only.add_argument("--dry-run", action="store_true", help="only show what would change")
-    parser.add_argument("--no-skill", action="store_true", help="leave the skill out")
-    parser.add_argument("--no-hooks", action="store_true", help="leave the hooks out")
+    flag(only, "--print", "only print what to add manually", dest="only_print")
+    flag(only, "--dry-run", "only show what would change")
+    flag(parser, "--no-skill", "leave the skill out")
+    flag(parser, "--no-hooks", "leave the hooks out")
     parser.add_argument(
         "--mcp",
         action=argparse.BooleanOptionalAction,

@@ -52,9 +52,7 @@ def host_options(group: argparse._ActionsContainer, doing: str) -> None:
         help=f"{doing} these hosts: {', '.join(known_setups.NAMES)}",
     )
     shared.complete_with(named, "host")
-    group.add_argument(
-        "--all", dest="all_hosts", action="store_true", help=f"{doing} every host on this machine"
-    )
+    shared.flag(group, "--all", f"{doing} every host on this machine", dest="all_hosts")
 
 
 def machine_of(settings: Settings) -> Machine:

@@ -51,14 +51,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CONFIDENCE",
         help="the lowest confidence to show, from 0 to 1",
     )
-    listing.add_argument("--rejected", action="store_true", help="also those that were rejected")
+    shared.flag(listing, "--rejected", "also those that were rejected")
     adding = shared.add_subcommand(group, "add", "add a learning", _ADD)
     adding.add_argument("text", nargs="*", metavar="TEXT", help="one sentence (- reads stdin)")
-    adding.add_argument("--stdin", action="store_true", help="read it from stdin")
+    shared.flag(adding, "--stdin", "read it from stdin")
     _category(adding, "what kind of learning it is")
-    adding.add_argument(
-        "--user", action="store_true", help="for all projects, not only for the one you are in"
-    )
+    shared.flag(adding, "--user", "for all projects, not only for the one you are in")
     for word, does in (
         ("confirm", "confirm a learning"),
         ("reject", "reject a learning: it is hidden and not learned again"),

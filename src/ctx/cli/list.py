@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import render_listing
-from ctx.cli.options import complete_with
+from ctx.cli.options import complete_with, flag
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.operations.list import Options, list_nodes
@@ -30,20 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
     )
-    parser.add_argument(
-        "--anchors",
-        action="store_true",
-        help="also nodes that stand for files, code, packages and diagnostics",
-    )
+    flag(parser, "--anchors", "also nodes that stand for files, code, packages and diagnostics")
     arguments.limit(parser)
     arguments.superseded(parser)
     arguments.all_projects(parser)
     arguments.scope(parser)
-    parser.add_argument(
-        "--deleted",
-        action="store_true",
-        help="deleted nodes, of every project; `ctx restore` restores them",
-    )
+    flag(parser, "--deleted", "deleted nodes, of every project; `ctx restore` restores them")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

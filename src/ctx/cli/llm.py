@@ -10,7 +10,7 @@ from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
 from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.options import session_option
+from ctx.cli.options import flag, session_option
 from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import Config
@@ -84,29 +84,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
     )
-    parser.add_argument(
-        "--budget",
-        type=arguments.whole_number,
-        metavar="N",
-        help="tokens of the pack that is built",
-    )
+    arguments.number(parser, "--budget", "tokens of the pack that is built")
     parser.add_argument(
         "--backend", choices=backends.NAMES, help="the backend (default: `llm.backend`)"
     )
     parser.add_argument("--server", metavar="URL", help="the server (default: `llm.server_url`)")
     parser.add_argument("--model", metavar="NAME", help="the model (default: `llm.model`)")
-    parser.add_argument(
-        "--max-tokens",
-        type=arguments.whole_number,
-        metavar="N",
-        help="the token limit of the answer",
-    )
+    arguments.number(parser, "--max-tokens", "the token limit of the answer")
     parser.add_argument(
         "--temperature", type=_temperature, metavar="F", help="the sampling temperature, 0 to 2"
     )
-    parser.add_argument(
-        "--commit", action="store_true", help="write the answer to the log too, and commit it"
-    )
+    flag(parser, "--commit", "write the answer to the log too, and commit it")
     parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
     session_option(parser)
     # A question asked in a project belongs to the project.

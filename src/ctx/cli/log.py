@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.cli import arguments
 from ctx.cli.opening import open_workspace
+from ctx.cli.options import flag
 from ctx.cli.output import MOST_ROWS, Block, Line, Markdown, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
@@ -75,7 +76,7 @@ ctx log --day 2026-01-20      the log of a day
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.limit(parser)
-    parser.add_argument("--oneline", action="store_true", help="a line for each commit")
+    flag(parser, "--oneline", "a line for each commit")
     parser.add_argument("--day", metavar="YYYY-MM-DD", help="the log of a day (UTC)")
 
 

@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import table, warn_of_redaction
-from ctx.cli.options import session_option
+from ctx.cli.options import flag, session_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.memory.graph import PROJECT, USER
@@ -21,9 +21,9 @@ ctx move 01M7ESYZ1SB4 --user --dry-run           show what would change
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "ids", several=True)
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--user", action="store_true", help="to your own store")
-    where.add_argument("--project", action="store_true", help="to the project's store, and git")
-    parser.add_argument("--drop-edges", action="store_true", help="drop edges that cannot move")
+    flag(where, "--user", "to your own store")
+    flag(where, "--project", "to the project's store, and git")
+    flag(parser, "--drop-edges", "drop edges that cannot move")
     arguments.dry_run(parser)
     session_option(parser)
 

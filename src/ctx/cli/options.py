@@ -217,7 +217,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
         "--json", dest="format", action="store_const", const="json", help="short for --format json"
     )
     group.add_argument("--color", choices=COLOURS, help="colours and headings (default: auto)")
-    group.add_argument("--no-pager", action="store_true", help="print long answers as they are")
+    flag(group, "--no-pager", "print long answers as they are")
     if read_only:
         group.description = "-C, --set and --db must come before the command"
         group.add_argument("-C", "--set", "--db", action=_MisplacedOption, help=argparse.SUPPRESS)
@@ -236,11 +236,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
             help="the store file, or postgresql://USER@HOST/DATABASE (default:"
             " CTX_DB, else ~/.ctx/store.db)",
         )
-    group.add_argument(
-        "--untrusted",
-        action="store_true",
-        help="include an untrusted project store, on a terminal only",
-    )
+    flag(group, "--untrusted", "include an untrusted project store, on a terminal only")
     group.add_argument("-q", "--quiet", action="store_true", help="print only errors and results")
     return parser
 
@@ -349,6 +345,13 @@ def session_option(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the session (default: CTX_SESSION, the one you started, else `cli`)",
     )
+
+
+def flag(
+    parser: "argparse._ActionsContainer", name: str, help_text: str, dest: str | None = None
+) -> None:
+    """An option without a value."""
+    parser.add_argument(name, action="store_true", help=help_text, dest=dest)
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import argparse
 
 from ctx import clock
 from ctx.capture.capture_pauses import EVERYWHERE
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -25,9 +26,7 @@ ctx resume --project    only in this project
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--project", action="store_true", help="only in this project, and all its working trees"
-    )
+    flag(parser, "--project", "only in this project, and all its working trees")
     if parser.get_default("command") == "pause":
         parser.add_argument("--for", dest="until", metavar="TIME", help="how long: 30min, 2h, 1d")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import table
-from ctx.cli.options import also_formats
+from ctx.cli.options import also_formats, flag
 from ctx.cli.output import Block, Line, Output, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -83,9 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _pack_options(group: "argparse._ActionsContainer") -> None:
-    group.add_argument(
-        "--budget", type=arguments.whole_number, metavar="N", help="tokens (default: 16,000)"
-    )
+    arguments.number(group, "--budget", "tokens (default: 16,000)")
     graph = group.add_mutually_exclusive_group()
     graph.add_argument(
         "--depth", type=_depth, metavar="N", help="steps along the graph (default: 2)"
@@ -108,11 +106,7 @@ def _pack_options(group: "argparse._ActionsContainer") -> None:
         const=False,
         help="leave out the recent log",
     )
-    group.add_argument(
-        "--explain",
-        action="store_true",
-        help="show why each chunk is included, and what was left out",
-    )
+    flag(group, "--explain", "show why each chunk is included, and what was left out")
     arguments.output_file(group)
 
 

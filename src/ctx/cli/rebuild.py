@@ -3,6 +3,7 @@
 import argparse
 
 from ctx.cli.opening import open_workspace, refuse_untrusted, warn_of_damage
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.operations import rebuild
@@ -18,12 +19,10 @@ ctx rebuild --scc     only the cycles in the code
 
 def configure(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--incremental", action="store_true", help="only what is missing or damaged (default)"
-    )
-    how.add_argument("--full", action="store_true", help="delete every index and rebuild")
-    how.add_argument("--text", action="store_true", help="only the text index")
-    how.add_argument("--scc", action="store_true", help="only the cycles in the code")
+    flag(how, "--incremental", "only what is missing or damaged (default)")
+    flag(how, "--full", "delete every index and rebuild")
+    flag(how, "--text", "only the text index")
+    flag(how, "--scc", "only the cycles in the code")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

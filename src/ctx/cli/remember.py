@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--id", metavar="ID", help="link this node, instead of adding one"
     )
     shared.complete_with(existing, "node")
-    parser.add_argument("--user", action="store_true", help="for all projects, if the user agrees")
+    shared.flag(parser, "--user", "for all projects, if the user agrees")
     shared.session_option(parser)
 
 

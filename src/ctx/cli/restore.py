@@ -5,7 +5,7 @@ import argparse
 from ctx.cli import opening
 from ctx.cli.arguments import dry_run
 from ctx.cli.nodes import preview
-from ctx.cli.options import session_option, yes_option
+from ctx.cli.options import flag, session_option, yes_option
 from ctx.cli.output import Block, Line, Output, age_text, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -34,11 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="restore a backup of your store: its name, or `latest`; without: list them",
     )
-    parser.add_argument(
-        "--keep-newer",
-        action="store_true",
-        help="with --backup: keep changes made after the backup",
-    )
+    flag(parser, "--keep-newer", "with --backup: keep changes made after the backup")
     dry_run(parser)
     yes_option(parser)
     session_option(parser)

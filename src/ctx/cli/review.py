@@ -65,9 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         deciding = shared.add_subcommand(group, name, help_text, examples)
         named = deciding.add_argument("ids", nargs="*", metavar="ID", help="ids of what is open")
         shared.complete_with(named, "node")
-        deciding.add_argument(
-            "--all", action="store_true", help="all that agents and this branch propose"
-        )
+        shared.flag(deciding, "--all", "all that agents and this branch propose")
         shared.session_option(deciding)
 
 

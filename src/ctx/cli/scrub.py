@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a word or a text; - reads it from stdin, which keeps it out of the shell"
         " history (default: every secret that the redaction rules find)",
     )
-    parser.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
+    shared.flag(parser, "--regex", "PATTERN is a regular expression")
     arguments.scope(parser)
     arguments.dry_run(parser)
     shared.yes_option(parser)

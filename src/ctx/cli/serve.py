@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.cli import arguments, opening, worker
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings, variables
 from ctx.errors import ProgramFailure, UsageError
@@ -44,15 +45,9 @@ class PageAddress(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     if parser.get_default("command") == "ui":
         what = "print the address, open nothing"
-        parser.add_argument("--no-open", action="store_true", help=what)
+        flag(parser, "--no-open", what)
         return
-    parser.add_argument(
-        "--port",
-        type=arguments.whole_number,
-        default=0,
-        metavar="N",
-        help="the port (default: any that is free)",
-    )
+    arguments.number(parser, "--port", "the port (default: any that is free)", default=0)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

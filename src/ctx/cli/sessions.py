@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _session(showing)
     replaying = shared.add_subcommand(group, "replay", "show the steps of a session", _REPLAY)
     _session(replaying)
-    replaying.add_argument("--full", action="store_true", help="everything stored of each step")
+    shared.flag(replaying, "--full", "everything stored of each step")
     telling = shared.add_subcommand(
         group,
         "synthesise",
@@ -79,16 +79,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _session(telling)
     arguments.dry_run(telling)
-    telling.add_argument(
-        "--again", action="store_true", help="also steps it was asked about before"
-    )
+    shared.flag(telling, "--again", "also steps it was asked about before")
     rebuilding = shared.add_subcommand(
         group, "rebuild", "renew the memory of past sessions", session_synthesis.REBUILD_EXAMPLES
     )
     rebuilding.add_argument(
         "named", metavar="ID", nargs="*", help="the beginning of an id; default: this project's"
     )
-    rebuilding.add_argument("--all", action="store_true", help="the sessions of every project")
+    shared.flag(rebuilding, "--all", "the sessions of every project")
     arguments.dry_run(rebuilding)
     deleting = shared.add_subcommand(group, "delete", "delete a session from memory", _DELETE)
     _session(deleting)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import edge_rows
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output, Table, VerbatimText, age_text
 from ctx.cli.settings import Settings
 from ctx.ids import short
@@ -23,8 +24,8 @@ ctx show 01M7ESYZ1SB4 --history       and every change to it, with the commit th
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    parser.add_argument("--with-edges", action="store_true", help="also show its edges")
-    parser.add_argument("--history", action="store_true", help="also show every change to it")
+    flag(parser, "--with-edges", "also show its edges")
+    flag(parser, "--history", "also show every change to it")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

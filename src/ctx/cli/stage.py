@@ -104,9 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="SESSION", help="only this session, even if it was aborted"
     )
     mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
-    mend.add_argument(
-        "--documents", action="store_true", help="also restore flushed documents that are missing"
-    )
+    shared.flag(mend, "--documents", "also restore flushed documents that are missing")
     arguments.dry_run(mend)
 
 

@@ -5,7 +5,7 @@ import re
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.options import session_option
+from ctx.cli.options import flag, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -25,11 +25,7 @@ _LIKE_AN_ID = re.compile(r"0[0-9a-z]*|(task|decision)_[0-9]+", re.IGNORECASE)
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "sources", several=True)
     arguments.stdin(parser, "read the summary from stdin")
-    parser.add_argument(
-        "--archive-sources",
-        action="store_true",
-        help="archive the nodes, except pinned ones",
-    )
+    flag(parser, "--archive-sources", "archive the nodes, except pinned ones")
     arguments.tags(parser, "a tag for it (default: the tier, task and project of its sources)")
     session_option(parser)
 

@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("--key-file", "use the content of FILE as the key"),
     ):
         secret.add_argument(option, metavar="FILE", help=does)
-    secret.add_argument("--plain", action="store_true", help="do not encrypt")
+    shared.flag(secret, "--plain", "do not encrypt")
     add.add_argument(
         "--every",
         type=_interval,

@@ -98,13 +98,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     name = finish.add_argument("name", nargs="*", metavar="NAME", help="(default: the current one)")
     shared.complete_with(name, "task")
-    finish.add_argument("--summarize", action="store_true", help="add a summary of its nodes")
+    shared.flag(finish, "--summarize", "add a summary of its nodes")
     shared.session_option(finish)
     shared.add_subcommand(group, "current", "show the current task", "ctx task current")
     listing = shared.add_subcommand(
         group, "list", "list tasks and their state", "ctx task list\nctx task list --all"
     )
-    listing.add_argument("--all", action="store_true", help="also those that are done")
+    shared.flag(listing, "--all", "also those that are done")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -21,12 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "around", metavar="ID|PATH", help="a node, a session, or a file of this project"
     )
     arguments.limit(parser, DEFAULT_LIMIT)
-    parser.add_argument(
-        "--before",
-        type=arguments.whole_number,
-        metavar="N",
-        help="only the first N entries, to continue an earlier answer",
-    )
+    arguments.number(parser, "--before", "only the first N entries, to continue an earlier answer")
     projects(parser)
 
 

@@ -4,6 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import preview
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.memory import walk
@@ -18,7 +19,7 @@ ctx trace 01M7ESYZ1SB4 --type=DERIVED_FROM --depth=2
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    parser.add_argument("--reverse", action="store_true", help="follow the edges backwards")
+    flag(parser, "--reverse", "follow the edges backwards")
     arguments.edge_type(parser, "only edges of this type (default: DERIVED_FROM, DEPENDS_ON, …)")
     parser.add_argument(
         "--depth", type=arguments.positive_number, metavar="N", help="the number of edges to follow"

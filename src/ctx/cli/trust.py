@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "path", nargs="?", metavar="DIR", help="the project's folder (default: this one)"
     )
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--revoke", action="store_true", help="stop trusting it")
-    instead.add_argument("--list", action="store_true", help="list trusted projects")
+    shared.flag(instead, "--revoke", "stop trusting it")
+    shared.flag(instead, "--list", "list trusted projects")
     parser.add_argument(
         "--remote",
         action="append",

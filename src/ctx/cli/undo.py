@@ -5,7 +5,7 @@ import argparse
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.delete import note_kept_files
-from ctx.cli.options import session_option
+from ctx.cli.options import flag, session_option
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, listing
 from ctx.cli.settings import Settings
 from ctx.ids import short
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "change", nargs="?", metavar="CHANGE", help="a change from `--list` (default: the last)"
     )
-    parser.add_argument("--list", action="store_true", help="list the changes, newest first")
+    flag(parser, "--list", "list the changes, newest first")
     arguments.limit(parser)
     arguments.dry_run(parser)
     session_option(parser)

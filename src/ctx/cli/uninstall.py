@@ -19,6 +19,7 @@ from ctx.cli.install_answers import (
     render_removed,
     short,
 )
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations import projection
@@ -36,15 +37,11 @@ ctx uninstall --git           only what is in git's pre-commit hook
 
 def configure(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
-    place.add_argument(
-        "--project", action="store_true", help="out of this project's .claude, not your own"
-    )
+    flag(place, "--project", "out of this project's .claude, not your own")
     projection_option(place, "only the block in AGENTS.md, or in another file")
-    place.add_argument("--git", action="store_true", help="only what is in git's pre-commit hook")
+    flag(place, "--git", "only what is in git's pre-commit hook")
     install_hosts.host_options(place, "for")
-    parser.add_argument(
-        "--force", action="store_true", help="also remove pages of the skill that you have changed"
-    )
+    flag(parser, "--force", "also remove pages of the skill that you have changed")
     arguments.dry_run(parser)
 
 

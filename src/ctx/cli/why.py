@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 
 from ctx.cli import arguments, opening, pack_answers
+from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.cli.terminal import cut
@@ -37,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or of a session's"
     )
-    parser.add_argument("--list", action="store_true", help="list the last receipts")
+    flag(parser, "--list", "list the last receipts")
     arguments.limit(parser)
 
 

@@ -106,7 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the number of lines (default: {_LINES}; 0: all)",
     )
-    logs.add_argument("--follow", action="store_true", help="wait for new lines")
+    shared.flag(logs, "--follow", "wait for new lines")
     run = shared.add_subcommand(
         group,
         "run",
