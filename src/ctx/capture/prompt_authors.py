@@ -68,13 +68,9 @@ def of_event(event: Event) -> Author:
     known = EVIDENCE.get(event.host, _UNKNOWN)
     if event.caller and event.caller.startswith(known.programs):
         return PROGRAM
-    version = _version(event.version)
+    parts = event.version.split("-")[0].split("+")[0].split(".")
+    version = tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
     return PERSON if version and known.tells_since and version >= known.tells_since else ""
-
-
-def _version(text: str) -> tuple[int, ...]:
-    parts = text.split("-")[0].split("+")[0].split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
 def learn(connection: Connection, event: Event) -> bool:

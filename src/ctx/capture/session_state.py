@@ -101,7 +101,11 @@ def record_event(
     """
     known = find(connection, event.session)
     if known is None:
-        found = _new_session(event, place, now_ms)
+        nowhere = Session(
+            *(event.session, None, "", None, None, None, event.host, "", 0, None, ACTIVE),
+            *(event.at, event.at, None, "", "", None),
+        )
+        found = nowhere._replace(**_session_place(event, place, now_ms))
     else:
         found = known._replace(
             started_at=min(known.started_at, event.at), last_at=max(known.last_at, event.at)
@@ -297,14 +301,6 @@ def _continued_session(home: str, session: str) -> str:
     """The session that this one continues, if any. Only plain files are opened."""
     is_there = os.path.isfile(live.path_of(home, f"{session}.before"))
     return live.continued_session(home, session) if is_there else ""
-
-
-def _new_session(event: Event, place: Place, now_ms: int) -> Session:
-    nowhere = Session(
-        *(event.session, None, "", None, None, None, event.host, "", 0, None, ACTIVE),
-        *(event.at, event.at, None, "", "", None),
-    )
-    return nowhere._replace(**_session_place(event, place, now_ms))
 
 
 def _session_place(event: Event, place: Place, now_ms: int) -> dict[str, Any]:

@@ -50,7 +50,12 @@ def record_event(connection: Connection, event: Event) -> None:
         (event.session, team, name, lead if lead != event.session else ""),
     )
     if not name:
-        _link_teammates(connection, event.session, team)
+        connection.execute(
+            "UPDATE session_teams SET lead = ?1 WHERE team = ?2 AND name <> '' AND lead = ''"
+            " AND session IN (SELECT s.id FROM sessions AS s JOIN sessions AS own ON own.id = ?1"
+            " AND s.project IS own.project AND s.started_at >= own.started_at)",
+            (event.session, team),
+        )
 
 
 def record_subagent(connection: Connection, session: str, lead: str) -> None:
@@ -71,15 +76,6 @@ def _lead_of_team(connection: Connection, session: str, team: str) -> str:
         (session, team),
     ).fetchone()
     return row[0] if row else ""
-
-
-def _link_teammates(connection: Connection, lead: str, team: str) -> None:
-    connection.execute(
-        "UPDATE session_teams SET lead = ?1 WHERE team = ?2 AND name <> '' AND lead = ''"
-        " AND session IN (SELECT s.id FROM sessions AS s JOIN sessions AS own ON own.id = ?1"
-        " AND s.project IS own.project AND s.started_at >= own.started_at)",
-        (lead, team),
-    )
 
 
 def teammates(connection: Connection) -> dict[str, Teammate]:

@@ -135,7 +135,9 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
             output.show(_change(parsed, place, known), _render_change)
             # Read again: another file, a variable or a flag may override it.
             config = resolve.survey(*_sources(settings, output))
-            _print_effective_layer(config, known, place, output)
+            source, value = config.explain(known.name)[-1]
+            if source.layer not in ("default", place.layer):
+                output.note(f"{source.place} overrides it: {known.name} is {as_toml(value)} here.")
     for message in (*(problem.message for problem in config.problems), *config.warnings):
         output.warn(message)
 
@@ -228,14 +230,6 @@ def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "
             hint=f"See `ctx config explain {known.name}`.",
         )
     return edit_file.set_value(place, known, value)
-
-
-def _print_effective_layer(
-    config: Config, known: Setting, place: ConfigPlace, output: Output
-) -> None:
-    source, value = config.explain(known.name)[-1]
-    if source.layer not in ("default", place.layer):
-        output.note(f"{source.place} overrides it: {known.name} is {as_toml(value)} here.")
 
 
 def _key_argument(parser: argparse.ArgumentParser) -> None:

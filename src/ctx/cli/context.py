@@ -75,7 +75,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             hint="`context.prompt_budget` is its budget: see `ctx config explain`.",
         )
     if options.budget is not None:
-        _check_budget(options.budget)
+        # It has the same limits as the setting.
+        known = schema.setting_named("context.budget")
+        if setting.accept(known, options.budget) is None:
+            raise UsageError(f"--budget must be {known.takes}, not {options.budget}.")
     folder = os.path.abspath(options.project_path) if options.project_path else settings.folder
     if not os.path.isdir(folder):
         raise UsageError(f"{options.project_path} is not a folder.")
@@ -89,13 +92,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             else:
                 shown = context(there, Options(session, options.budget, options.source))
     output.show(shown, _explanation if options.explain else _text)
-
-
-def _check_budget(budget: int) -> None:
-    """It has the same limits as the setting."""
-    known = schema.setting_named("context.budget")
-    if setting.accept(known, budget) is None:
-        raise UsageError(f"--budget must be {known.takes}, not {budget}.")
 
 
 def _text(shown: ContextResult) -> list[Block]:

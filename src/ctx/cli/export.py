@@ -46,7 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     query = arguments.query_of(options)
-    _refuse_file(options.query)
+    # Refuse `ctx export backup.json`: a query that looks like a file is a mistake.
+    name = options.query[0] if len(options.query) == 1 else ""
+    if name.endswith((".json", ".jsonl")) or (":" not in name and "/" in name):
+        raise UsageError(
+            f"{name[:80]!r} is not a query.", hint="To write to a file: `ctx export --output FILE`"
+        )
     with opening.reading(settings, output) as memory:
         chosen = arguments.within(memory, options)
         graph = chosen.project_memory.graph if chosen.project_memory else chosen.user
@@ -61,15 +66,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         has_more = chosen.project_memory is not None and options.scope is None
     if has_more:
         output.note("This is the project store. To export your own: `ctx export --user`")
-
-
-def _refuse_file(words: list[str]) -> None:
-    """Refuse `ctx export backup.json`: a query that looks like a file is a mistake."""
-    name = words[0] if len(words) == 1 else ""
-    if name.endswith((".json", ".jsonl")) or (":" not in name and "/" in name):
-        raise UsageError(
-            f"{name[:80]!r} is not a query.", hint="To write to a file: `ctx export --output FILE`"
-        )
 
 
 def render(exported: ExportResult) -> list[Block]:

@@ -10,8 +10,6 @@ from ctx.cli.output import Block, Line, Output, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import USER
-from ctx.memory.graphs import Graphs
-from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
 from ctx.memory.query.syntax import tokens
 from ctx.operations import output_file
@@ -214,28 +212,18 @@ def answer(
         scope = list_scope(memory, visible)
         result = find(memory.graph, query, scope, options.limit)
         output.show(result, render)
-        _note_superseded(memory.graph, result, query, scope, output)
-    _note_partial(result, output)
-    arguments.note_other_projects(result.other_projects, output)
-    return result
-
-
-def _note_superseded(
-    graph: Graphs, result: QueryResult, query: Query, scope: Scope, output: Output
-) -> None:
-    """If nothing is found, say whether superseded nodes match."""
-    if not result.nodes and not scope.include_superseded:
-        hidden = find(graph, query, scope._replace(include_superseded=True), 1)
-        if hidden.nodes and not hidden.partial:
-            matching = count(hidden.total, "superseded node matches", "superseded nodes match")
-            output.note(f"{matching}: --include-superseded.")
-
-
-def _note_partial(result: QueryResult, output: Output) -> None:
+        # If nothing is found, say whether superseded nodes match.
+        if not result.nodes and not scope.include_superseded:
+            hidden = find(memory.graph, query, scope._replace(include_superseded=True), 1)
+            if hidden.nodes and not hidden.partial:
+                matching = count(hidden.total, "superseded node matches", "superseded nodes match")
+                output.note(f"{matching}: --include-superseded.")
     if result.partial and result.nodes:
         which = "words that begin with them" if result.beginnings else "some"
         none = "any" if result.beginnings else "all"
         output.note(f"No node has {none} of these words; these have {which}.")
+    arguments.note_other_projects(result.other_projects, output)
+    return result
 
 
 def render(result: QueryResult) -> list[Block]:

@@ -80,18 +80,14 @@ def _scalar(value: Any) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, float):
-        return _number(value)
+        if not math.isfinite(value):
+            return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+        mantissa, mark, exponent = repr(value).partition("e")
+        # Without a point, older parsers read `1e-05` as a string.
+        return f"{mantissa}.0e{exponent}" if mark and "." not in mantissa else repr(value)
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
     return json.dumps(value)
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    mantissa, mark, exponent = repr(value).partition("e")
-    # Without a point, older parsers read `1e-05` as a string.
-    return f"{mantissa}.0e{exponent}" if mark and "." not in mantissa else repr(value)
 
 
 def _quoted(text: str) -> str:

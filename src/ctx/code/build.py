@@ -135,7 +135,9 @@ class _Refresh:
         wanted, added, gone = self._compare(files)
         with ProcessPool() as pool:
             changed = self._read(pool, wanted, gone)
-            self._settle_words()
+            if postings.is_due(self._connection, postings.FILES):
+                with index_file.writing(self._connection, self._place.database):
+                    postings.settle(self._connection, postings.FILES)
         resolved = 0
         waiting = index_file.unresolved_files(self._connection)
         if len(waiting) <= at_once:
@@ -151,11 +153,6 @@ class _Refresh:
         return RefreshCounts(
             len(files), added, changed - added, len(gone), resolved, tuple(listing.left_out)
         )
-
-    def _settle_words(self) -> None:
-        if postings.is_due(self._connection, postings.FILES):
-            with index_file.writing(self._connection, self._place.database):
-                postings.settle(self._connection, postings.FILES)
 
     def _apply_changed_limits(self) -> None:
         """Check every file again if the limits for parsing have changed."""

@@ -53,7 +53,12 @@ def decode(content: bytes) -> DecodedText:
     try:
         return DecodedText(content.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
-        return _decode_with_fallback(content)
+        text = content.decode("utf-8", "replace")
+        strays = text.count("\ufffd")
+        beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+        if strays > _MOST_STRAYS or 2 * strays > beyond_ascii:
+            return DecodedText(content.decode("latin-1"), "latin-1")
+        return DecodedText(content.decode("utf-8", _STRAY), "mixed")
 
 
 def marked_encoding(content: bytes) -> str | None:
@@ -61,15 +66,6 @@ def marked_encoding(content: bytes) -> str | None:
     if not content.startswith(_ANY_MARK):
         return None
     return next(name for mark, name in _MARKS if content.startswith(mark))
-
-
-def _decode_with_fallback(content: bytes) -> DecodedText:
-    text = content.decode("utf-8", "replace")
-    strays = text.count("\ufffd")
-    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    if strays > _MOST_STRAYS or 2 * strays > beyond_ascii:
-        return DecodedText(content.decode("latin-1"), "latin-1")
-    return DecodedText(content.decode("utf-8", _STRAY), "mixed")
 
 
 def _stray_bytes(error: UnicodeError) -> tuple[str, int]:

@@ -74,7 +74,10 @@ def compile_rules(lines: Iterable[str], start: int = 0) -> Rules:
     for line in lines:
         if line.startswith("#"):
             continue
-        pattern = _without_trailing_spaces(line)
+        kept = line.rstrip(" ")
+        escapes = len(kept) - len(kept.rstrip("\\"))
+        # A space after a backslash is part of the name, unless the backslash is escaped itself.
+        pattern = kept + " " if escapes % 2 and len(kept) < len(line) else kept
         ignores = not pattern.startswith("!")
         if not groups or groups[-1][0] != ignores:
             groups.append((ignores, []))
@@ -133,13 +136,6 @@ def expression_for(pattern: str) -> str | None:
         return None
     meant = _path(_split(pieces)) if "/" in pattern else _ANYWHERE + _name(pieces)
     return meant + ("/" if only_folders else "/?")
-
-
-def _without_trailing_spaces(line: str) -> str:
-    kept = line.rstrip(" ")
-    escapes = len(kept) - len(kept.rstrip("\\"))
-    # A space after a backslash is part of the name, unless the backslash is escaped itself.
-    return kept + " " if escapes % 2 and len(kept) < len(line) else kept
 
 
 def _pieces(pattern: str) -> list[str] | None:

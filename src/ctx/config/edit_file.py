@@ -42,7 +42,14 @@ def unset(place: config_files.ConfigPlace, known: Setting) -> SettingChange:
 
 
 def _change(place: config_files.ConfigPlace, known: Setting, value: Value | None) -> SettingChange:
-    path = _real_path(place)
+    # The real path, so that a dotfile manager's link is kept. A link in a clone may point
+    # anywhere, so it is never followed for writing.
+    if place.layer == "project" and os.path.islink(place.path):
+        raise ConfigInvalid(
+            f"{place.label} is a link, and ctx does not write through a project's links.",
+            hint="Change the file that it leads to with an editor.",
+        )
+    path = os.path.realpath(place.path)
     if value is None and not os.path.exists(path):
         return SettingChange(known.name, None, None, path, changed=False)
     with disk.explain_errors(f"changing {place.label}"), _lock_folder(os.path.dirname(path)):
@@ -162,19 +169,6 @@ def _keys(known: Setting) -> set[str]:
     """The key of a setting and its old names, which a change removes."""
     older = {old.partition(".")[2] for old, new in schema.RENAMED.items() if new == known.name}
     return {known.key} | older
-
-
-def _real_path(place: config_files.ConfigPlace) -> str:
-    """The real path, so that a dotfile manager's link is kept.
-
-    A link in a clone may point anywhere, so it is never followed for writing.
-    """
-    if place.layer == "project" and os.path.islink(place.path):
-        raise ConfigInvalid(
-            f"{place.label} is a link, and ctx does not write through a project's links.",
-            hint="Change the file that it leads to with an editor.",
-        )
-    return os.path.realpath(place.path)
 
 
 @contextmanager

@@ -71,23 +71,18 @@ def _node_lines(
         else iter(sorted(set(chosen)))
     )
     while part := list(islice(node_ids, _BATCH)):
-        times = _tag_times(graph, part)
+        places = ", ".join("?" * len(part))
+        times: dict[str, dict[str, str]] = {}
+        for node_id, tag, created_at in graph.connection.execute(
+            f"SELECT node_id, tag, created_at FROM tags WHERE node_id IN ({places})"
+            " ORDER BY node_id, tag",
+            part,
+        ):
+            times.setdefault(node_id, {})[tag] = created_at
         for node in graph.nodes(part):
             replaced = among is not None and node.superseded_by not in among
             known = node._replace(superseded_by=None) if replaced else node
             yield _line(_written_node(known, times.get(node.id, {})))
-
-
-def _tag_times(graph: Graph, part: Sequence[NodeId]) -> dict[str, dict[str, str]]:
-    places = ", ".join("?" * len(part))
-    by_node: dict[str, dict[str, str]] = {}
-    for node_id, tag, created_at in graph.connection.execute(
-        f"SELECT node_id, tag, created_at FROM tags WHERE node_id IN ({places})"
-        " ORDER BY node_id, tag",
-        part,
-    ):
-        by_node.setdefault(node_id, {})[tag] = created_at
-    return by_node
 
 
 def _written_node(node: Node, times: Mapping[str, str]) -> dict[str, Any]:

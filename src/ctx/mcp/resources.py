@@ -87,15 +87,11 @@ def _session(memory: Memory, text: str) -> str:
         ]
         parts += ["## Files", "", *lines, ""]
     text = "\n".join(parts)
-    _keep(memory, text)
-    return text
-
-
-def _keep(memory: Memory, text: str) -> None:
     from ctx import tokens
     from ctx.operations import keep_receipt
 
     keep_receipt.keep_text(memory, "session", tokens.estimate(text))
+    return text
 
 
 def _lines(value: Any) -> list[str]:

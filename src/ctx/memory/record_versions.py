@@ -94,16 +94,12 @@ def _join_unversioned(connection: Connection, record: Record, applied: AppliedRe
     if current_version(connection, record.id).version:
         return
     (stored,) = records.records_with_ids(connection, [record.id])
-    both = joined_unversioned(stored, record)
+    # It was scrubbed in one of two stores, without a version that would tell which.
+    version = blake2b(stored.id.encode(), digest_size=13).hexdigest()
+    both = VersionedRecord(joined(stored, record), RecordVersion(version))
     _add_version(connection, record.id, both.version)
     _replace(connection, [stored], both.record)
     applied.scrubbed.append(both.record)
-
-
-def joined_unversioned(one: Record, other: Record) -> VersionedRecord:
-    """A record that was scrubbed in one of two stores, without a version that would tell which."""
-    version = blake2b(one.id.encode(), digest_size=13).hexdigest()
-    return VersionedRecord(joined(one, other), RecordVersion(version))
 
 
 def current_records(connection: Connection, wanted: Sequence[str]) -> list[VersionedRecord]:

@@ -109,7 +109,8 @@ def _list_items(text: str, at: int) -> list[str]:
     """The items up to the bracket that closes the list, or to the end."""
     words = []
     while True:
-        at = _skip_pattern(_SPACE, text, at)
+        matched = _SPACE.match(text, at)
+        at = matched.end() if matched else at
         start = at
         quoted = _QUOTED.match(text, at)
         if quoted:
@@ -125,11 +126,6 @@ def _list_items(text: str, at: int) -> list[str]:
         if stop is None or stop[0] == "]":
             return words
         at = stop.end()
-
-
-def _skip_pattern(pattern: re.Pattern[str], text: str, at: int) -> int:
-    matched = pattern.match(text, at)
-    return matched.end() if matched else at
 
 
 def _line(key: str, value: str | Sequence[str]) -> str:

@@ -124,7 +124,10 @@ class GitHistory:
             *map(os.path.basename, git.adders(checkout, heads)),
             *self._repository.heads.named(),
         }
-        known = self._known_here()
+        # The commits that have an entry, and those that they amend.
+        known = set(untracked_commits.discarded_commits(self._project))
+        for entry in untracked_survey.entries(self._repository).values():
+            known.update((entry.commit, *entry.replaces))
         if names <= living | known:
             return {}
         known |= self._reached(ObjectId(id) for id in living if is_object_id(id))
@@ -163,13 +166,6 @@ class GitHistory:
         assert self._project.checkout is not None
         noted = filter(None, map(_GIT_COMMIT.fullmatch, sorted(self._made_here)))
         return git.commits_outside(self._project.checkout, (each[1] for each in noted), "--all")
-
-    def _known_here(self) -> set[ObjectId]:
-        """The commits that have an entry, and those that they amend."""
-        known = set(untracked_commits.discarded_commits(self._project))
-        for entry in untracked_survey.entries(self._repository).values():
-            known.update((entry.commit, *entry.replaces))
-        return known
 
     def _reached(self, heads: Iterable[ObjectId]) -> set[ObjectId]:
         """The commits in the history of heads, and those that they amend."""

@@ -53,7 +53,9 @@ class CodeFolder(NamedTuple):
 
 def code_folder(memory: Memory, folder: str, first: int = 0, limit: int = 50) -> CodeFolder:
     """List a folder. The index is used as it is."""
-    folder = _normal(folder)
+    # A folder as paths in the index begin. Nothing on the disk is looked at.
+    path = posixpath.normpath(folder.strip("/")) if folder.strip("/") else ""
+    folder = "" if path == "." else path
     codebase = freshness.codebase_here(memory)
     if codebase is None:
         return _without_index(memory, folder)
@@ -76,12 +78,6 @@ def code_folder(memory: Memory, folder: str, first: int = 0, limit: int = 50) ->
         areas = _areas(opened, folder, by_file)
         more = len(listed) - len(entries)
         return CodeFolder(folder, entries, more, _warmest(areas), areas, opened.age)
-
-
-def _normal(folder: str) -> str:
-    """A folder as paths in the index begin. Nothing on the disk is looked at."""
-    path = posixpath.normpath(folder.strip("/")) if folder.strip("/") else ""
-    return "" if path == "." else path
 
 
 def _without_index(memory: Memory, folder: str) -> CodeFolder:

@@ -142,7 +142,15 @@ def layer_reason(layer: str, node: Node | None) -> str:
         sure = learning_confidence.confidence_at(dict(about), now_ms) / CERTAIN
         return f"learning with confidence {sure:.2f}, {_times(times)}"
     if layer in (RULES, PAST_WORK):
-        return _kind_reason(layer, node, about)
+        kind = next((tag for tag in node.tags if tag.startswith("kind:")), "") if node else ""
+        stated = {RULES: "rule of the project", PAST_WORK: "among the best of past work"}[layer]
+        details = [f"`{kind}`"] if kind else []
+        if about.get("lasting") is True:
+            details.append("holds in general")
+        sessions = about.get("sessions")
+        if isinstance(sessions, list) and len(sessions) > 1:
+            details.append(_times(len(sessions)))
+        return ", ".join([stated, *details])
     return {
         STANDING: "what the last session left open"
         if node and node.type == "summary"
@@ -163,18 +171,6 @@ def _tier_reason(tags: Sequence[str]) -> str:
     if tier == model.WORKING and task:
         return f"`{tier}` of the current task, in the view `default`"
     return f"`{tier}`, in the view `default`" if tier else "in the view `default`"
-
-
-def _kind_reason(layer: str, node: Node | None, about: Mapping[str, Any]) -> str:
-    kind = next((tag for tag in node.tags if tag.startswith("kind:")), "") if node else ""
-    stated = {RULES: "rule of the project", PAST_WORK: "among the best of past work"}[layer]
-    details = [f"`{kind}`"] if kind else []
-    if about.get("lasting") is True:
-        details.append("holds in general")
-    sessions = about.get("sessions")
-    if isinstance(sessions, list) and len(sessions) > 1:
-        details.append(_times(len(sessions)))
-    return ", ".join([stated, *details])
 
 
 def _times(count: Any) -> str:

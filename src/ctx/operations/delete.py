@@ -73,19 +73,15 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
             for node_id in part:
                 if here.graph.has(node_id):
                     here.delete_node(node_id)
-    _forget_vectors(memory, there)
-    with transaction(memory.local):
-        receipts.forget(memory.local, filter(None, lines))
-    return change.id
-
-
-def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:
-    """What is known of the meaning of a node goes with it, and comes back with it."""
+    # What is known of the meaning of a node goes with it, and comes back with it.
     from ctx.packs import node_vectors
 
     # It is deleted anyway: the next index update does what failed now.
     with suppress(CtxError):
-        node_vectors.forget(memory, gone)
+        node_vectors.forget(memory, there)
+    with transaction(memory.local):
+        receipts.forget(memory.local, filter(None, lines))
+    return change.id
 
 
 def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:

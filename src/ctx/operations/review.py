@@ -243,20 +243,16 @@ def _scope(memory: Memory, node_id: NodeId) -> str:
     return next((graph.scope for graph, each in disputes if each.node_id == node_id), USER)
 
 
-def _require_project(memory: Memory) -> None:
-    """Explain why nothing of a project is in conflict, if there is none. E012."""
-    memory.require_trust()
-    if memory.project_memory is None:
-        layout.require_project(memory.folder, memory.environment.user_store.home)
-        raise UsageError("With --db there is no project.", hint="Leave --db out.")
-
-
 def find(memory: Memory, text: str) -> NodeId:
     """The disputed node that a person means; it may be one that was deleted."""
     known = dict.fromkeys(dispute.node_id for _, dispute in review_queue.disputes(memory))
     named = [node_id for node_id in known if node_id.startswith(text.strip().upper())]
     if not named:
-        _require_project(memory)
+        # Explain why nothing of a project is in conflict, if there is none. E012.
+        memory.require_trust()
+        if memory.project_memory is None:
+            layout.require_project(memory.folder, memory.environment.user_store.home)
+            raise UsageError("With --db there is no project.", hint="Leave --db out.")
     if len(named) != 1 or len(text.strip()) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
             f"There is no conflict about {text[:40]!r}.", hint="`ctx review` lists the conflicts."

@@ -198,7 +198,11 @@ def compact(workspace: Workspace, message: str | None) -> CommitResult:
     repository, session = workspace.repository, workspace.session
     steps = _chain(repository, session)
     if steps:
-        _refuse_parked(repository, session, steps)
+        if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
+            raise StagingConflict(
+                f"Session {session} started from a history that is not checked out here.",
+                hint="`ctx stage status` names its branch, or what to do without one.",
+            )
     elif session not in (CLI_SESSION, current_session.read(workspace.project).session):
         raise RefNotFound(f"Session {session} has nothing staged.", hint="See `ctx stage status`.")
     try:
@@ -349,11 +353,3 @@ def _chain(repository: Repository, session: SessionId) -> list[WorkStep]:
 def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
     hint = f"`ctx stage recover {session}` saves the undamaged part of session {session}."
     return type(error)(error.message, hint=hint)
-
-
-def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[WorkStep]) -> None:
-    if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
-        raise StagingConflict(
-            f"Session {session} started from a history that is not checked out here.",
-            hint="`ctx stage status` names its branch, or what to do without one.",
-        )

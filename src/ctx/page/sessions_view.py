@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from ctx import clock, markdown
-from ctx.capture.session_state import Session
 from ctx.operations import session_story, session_timeline, sessions
 from ctx.operations.session_story import SessionStory, StoryFailure, StoryOptions
 from ctx.operations.session_timeline import SessionEntry
@@ -165,7 +164,7 @@ def one(request: PageRequest) -> Answer:
     with request.reading() as memory:
         story = session_story.story(memory, request.path["session"], options)
     session = story.details.session
-    name = _name(story.details.title, session)
+    name = story.details.title or session.request or f"Session {session.id}"
     values = {
         "view": "sessions",
         "story": story,
@@ -181,10 +180,6 @@ def one(request: PageRequest) -> Answer:
         "around": lambda text: _around(text, story.text),
     }
     return HtmlPage("session.html", name, values)
-
-
-def _name(title: str, session: Session) -> str:
-    return title or session.request or f"Session {session.id}"
 
 
 def _marked(text: str, wanted: str, form: str = "code") -> Markup:

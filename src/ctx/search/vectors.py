@@ -292,7 +292,10 @@ def _open(path: str) -> Connection:
     ):
         expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM models").fetchone()
-        _tune(connection)
+        # A power failure may lose the last batches, but never the file; they are computed again.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        # A vector reveals something about its text, so deleted vectors are overwritten.
+        connection.execute("PRAGMA secure_delete = ON")
         return connection
 
 
@@ -315,13 +318,6 @@ def _make(path: str) -> None:
                 if error.errno not in disk.NO_LINKS:
                     raise
                 os.replace(temporary, path)
-
-
-def _tune(connection: Connection) -> None:
-    # A power failure may lose the last batches, but never the file; they are computed again.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    # A vector reveals something about its text, so deleted vectors are overwritten.
-    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _model(connection: Connection, embedder: Embedder) -> int:

@@ -59,14 +59,6 @@ def seconds_of(every: str) -> int | None:
     return int(match[1]) * _SECONDS[match[2]] if match else None
 
 
-def check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or name in COMMANDS:
-        raise UsageError(
-            f"{name!r} cannot be the name of a target.",
-            hint="Use lowercase letters, digits, - and _, such as `home`.",
-        )
-
-
 def place_of(text: str, folder: str) -> TargetPlace:
     """Tell a folder, a git repository and a server apart. Paths are relative to a folder."""
     if team_connection.is_team(text):
@@ -92,7 +84,11 @@ def targets(store: UserStore) -> list[SyncTarget]:
 
 
 def target_named(store: UserStore, name: str) -> SyncTarget | None:
-    check_name(name)
+    if not _NAME.fullmatch(name) or name in COMMANDS:
+        raise UsageError(
+            f"{name!r} cannot be the name of a target.",
+            hint="Use lowercase letters, digits, - and _, such as `home`.",
+        )
     return _read(store, name) if os.path.exists(_path(store, name, "json")) else None
 
 

@@ -7,7 +7,7 @@ session.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ctx.agents.claude_code.payloads import common_fields, heading_of
@@ -61,11 +61,6 @@ def joined(heading: Heading, payload: Mapping[str, Any]) -> Event:
     """The event of a report. One patch may write several files: each is an event of its own."""
     if heading.tool != PATCH:
         return restore(heading, payload)
-    first, *others = per_file(heading, payload)
-    return first._replace(further=tuple(others))
-
-
-def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
     common = common_fields(payload)
     patch = plain_text_of(fields_of(payload.get("tool_input")), "command")
     written = tools.patched_files(patch) if not _has_failed(payload) else []
@@ -83,7 +78,8 @@ def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
         )
         found.append(restore(own, fields))
     # Without a file, it is still known that something was tried.
-    return found or [restore(heading, common)]
+    first, *others = found or [restore(heading, common)]
+    return first._replace(further=tuple(others))
 
 
 def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:

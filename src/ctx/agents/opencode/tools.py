@@ -1,8 +1,5 @@
 """What the tools of OpenCode are called for."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from ctx.agents.stored_events import ToolReport, file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import text_of
@@ -26,7 +23,10 @@ def call_of(report: ToolReport) -> Call:
         case "bash":
             return tool_calls.CommandCall(text_of(arguments, "command"), _outcome(report))
         case "read":
-            return _read(arguments)
+            first, count = arguments.get("offset"), arguments.get("limit")
+            if isinstance(first, int) and isinstance(count, int) and first > 0 and count > 0:
+                return tool_calls.FileRead(first, count)
+            return tool_calls.FileRead()
         case "write":
             # What an existing file contained before is not reported.
             is_new = report.details.get("exists") is False
@@ -59,10 +59,3 @@ def _outcome(report: ToolReport) -> Outcome:
         # It was aborted, or it took too long.
         return Outcome(False, None, report.output)
     return Outcome(code == 0, code, report.output)
-
-
-def _read(arguments: Mapping[str, Any]) -> Call:
-    first, count = arguments.get("offset"), arguments.get("limit")
-    if isinstance(first, int) and isinstance(count, int) and first > 0 and count > 0:
-        return tool_calls.FileRead(first, count)
-    return tool_calls.FileRead()

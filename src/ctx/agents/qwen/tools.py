@@ -1,8 +1,6 @@
 """What the tools of Qwen Code are called for."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from ctx.agents.stored_events import ToolReport, file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
@@ -33,7 +31,10 @@ def call_of(report: ToolReport) -> Call:
     if tool in _IGNORED:
         return tool_calls.IgnoredTool()
     if tool in _READS:
-        return _read(arguments)
+        first, count = arguments.get("offset"), arguments.get("limit")
+        if isinstance(first, int) and isinstance(count, int) and first >= 0 and count > 0:
+            return tool_calls.FileRead(first + 1, count)
+        return tool_calls.FileRead()
     if tool in _WRITES:
         return _write(report)
     if tool in _SEARCHES:
@@ -69,13 +70,6 @@ def _outcome(report: ToolReport) -> Outcome:
         was_run = report.error is None or found is not None
         return Outcome(report.error is None, None, output, was_run)
     return Outcome(code[1] == "0", int(code[1]), output)
-
-
-def _read(arguments: Mapping[str, Any]) -> Call:
-    first, count = arguments.get("offset"), arguments.get("limit")
-    if isinstance(first, int) and isinstance(count, int) and first >= 0 and count > 0:
-        return tool_calls.FileRead(first + 1, count)
-    return tool_calls.FileRead()
 
 
 def _write(report: ToolReport) -> Call:

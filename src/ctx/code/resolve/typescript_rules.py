@@ -172,7 +172,13 @@ class TypeScriptRules(ResolutionRules):
 
     def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         if not import_.module:
-            return self._own_export(file, import_)
+            # What a file exports of its own, or re-exports.
+            name = import_.item
+            if file.member(0, name) is None:
+                for other in file.facts.imports:
+                    if other.bound == name and other.module and not other.scope:
+                        return self.target(file, other)
+            return self.evaluator.expression(file, 0, name)
         target_module = self.module(file, import_.module)
         if (
             target_module is None
@@ -194,15 +200,6 @@ class TypeScriptRules(ResolutionRules):
             if default is not None and default is not OUTSIDE:
                 taken = member(default, import_.item)
         return taken
-
-    def _own_export(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
-        """What a file exports of its own, or re-exports."""
-        name = import_.item
-        if file.member(0, name) is None:
-            for other in file.facts.imports:
-                if other.bound == name and other.module and not other.scope:
-                    return self.target(file, other)
-        return self.evaluator.expression(file, 0, name)
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         if name == "exports":

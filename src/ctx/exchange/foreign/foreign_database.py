@@ -87,7 +87,11 @@ def _connect_read_only(path: str, closing: ExitStack) -> Connection:
             raise
         with disk.explain_errors("copying a database"):
             folder = closing.enter_context(tempfile.TemporaryDirectory())
-            copy = _copy_database(path, folder)
+            copy = os.path.join(folder, "copy.db")
+            shutil.copyfile(path, copy)
+            for journal in ("-wal", "-journal"):
+                if size_of(path + journal):
+                    shutil.copyfile(path + journal, copy + journal)
         return closing.enter_context(contextlib.closing(connect(copy, "mode=rw")))
     return connection
 
@@ -96,15 +100,6 @@ def _is_wal(path: str) -> bool:
     with disk.explain_errors("reading a database"), open(path, "rb") as file:
         header = file.read(20)
     return header.startswith(HEADER) and _WAL_VERSION in header[18:20]
-
-
-def _copy_database(path: str, folder: str) -> str:
-    copy = os.path.join(folder, "copy.db")
-    shutil.copyfile(path, copy)
-    for journal in ("-wal", "-journal"):
-        if size_of(path + journal):
-            shutil.copyfile(path + journal, copy + journal)
-    return copy
 
 
 def _lenient(value: bytes) -> str:

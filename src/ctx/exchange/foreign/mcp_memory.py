@@ -50,7 +50,9 @@ def _items(lines: Iterator[bytes], path: str) -> Iterator[Item]:
         if isinstance(value, SkippedItem):
             yield value
         elif value.get("type") == "relation":
-            relation = _relation(place, value)
+            ends = [value.get(key) for key in ("from", "to", "relationType")]
+            texts = [end for end in ends if isinstance(end, str)]
+            relation = _Relation(place, *texts) if len(texts) == len(ends) else None
             if relation is None:
                 yield SkippedItem(place, "it is not a relation between two names")
             else:
@@ -89,12 +91,6 @@ def _entity(
         metadata={"path": path, "entity": name, "entity_type": kind},
     )
     return LocatedDraft(place, draft)
-
-
-def _relation(place: str, value: Mapping[str, Any]) -> _Relation | None:
-    ends = [value.get(key) for key in ("from", "to", "relationType")]
-    texts = [end for end in ends if isinstance(end, str)]
-    return _Relation(place, *texts) if len(texts) == len(ends) else None
 
 
 def _edge(relation: _Relation, names: set[str], path: str) -> Edge | SkippedItem:
