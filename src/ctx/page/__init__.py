@@ -16,7 +16,8 @@
                    (`layout_process`); `drawn_graph`: the result, `graph_svg`: the picture
     treemap        the heat map of files
     api            the frame of the HTTP API; `openapi` describes it from the types of the handlers
-    *_api          the handlers for one kind of thing; `api_handlers`: all of them
+    *_api          the handlers for one kind of thing; `views_api`: what views show, and
+                   `api_handlers`: all of them
     endpoints      one request of the API, as its handler describes it
 
 A view reads and changes memory through the operations that the command line uses. It runs in a
