@@ -14,17 +14,16 @@ it stays the same node when text above it changes.
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ctx import clock, disk
+from ctx import disk
 from ctx.errors import PathRefused
-from ctx.exchange.foreign import foreign_items, markdown_sections
+from ctx.exchange.foreign import foreign_items, markdown_sections, project_pages
 from ctx.exchange.foreign.foreign_items import CompletePage, ForeignSource, Item, SkippedItem
 from ctx.exchange.foreign.markdown_sections import MarkdownSection
-from ctx.exchange.foreign.project_pages import project_of
+from ctx.exchange.foreign.project_pages import MOST_FOLDERS, PASSED_OVER, project_of
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
@@ -35,9 +34,6 @@ SOURCE = f"source:{PROGRAM}"
 
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md")
 _INDEX = "MEMORY.md"
-_PASSED_OVER = frozenset({"node_modules", "target", "dist", "build", "vendor", "venv"})
-_LARGEST_PAGE = 1024 * 1024
-_MOST_FOLDERS = 20_000
 _MOST_HOPS = 5
 _TEXT = (".md", ".mdx", ".txt")
 _PATTERN_WORDS = re.compile(
@@ -150,15 +146,15 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
     project, root = project_of(folder)
     home = os.path.expanduser("~")
     for count, (here, folders, names) in enumerate(os.walk(folder)):
-        if count == _MOST_FOLDERS:
+        if count == MOST_FOLDERS:
             yield SkippedItem(
-                path_text(here), f"more than {_MOST_FOLDERS:,} folders: name a smaller one"
+                path_text(here), f"more than {MOST_FOLDERS:,} folders: name a smaller one"
             )
             return
         # In the home folder, only its own files are read.
         inner = [] if _is_same_file(here, home) else sorted(folders)
         folders[:] = [
-            name for name in inner if not name.startswith(".") and name not in _PASSED_OVER
+            name for name in inner if not name.startswith(".") and name not in PASSED_OVER
         ]
         wanted = [name for name in _INSTRUCTIONS if name in names]
         if ".claude" in inner and here != home:
@@ -213,35 +209,22 @@ def _is_same_file(one: str, other: str) -> bool:
 
 
 def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
-    real = os.path.realpath(page.path)
-    if not page.trusted and not _is_in_page_root(page.path, page):
-        yield SkippedItem(page.name, "it is a link to another place")
+    found = project_pages.read_page(page.path, page.root, is_named=page.trusted)
+    if isinstance(found, SkippedItem):
+        yield found
         return
-    try:
-        data = disk.read_plain(real, _LARGEST_PAGE + 1)
-        changed_at = clock.iso(int(os.stat(real).st_mtime * 1000))
-    except OSError as error:
-        yield SkippedItem(path_text(page.path), f"it cannot be read: {error.strerror}")
-        return
-    if len(data) > _LARGEST_PAGE:
-        yield SkippedItem(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
-        return
-    if b"\0" in data:
-        yield SkippedItem(page.name, "it is binary")
-        return
-    text = data.decode("utf-8-sig", "surrogateescape")
-    parsed = markdown_sections.parse(text)
+    parsed = markdown_sections.parse(found.text)
     is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
     if is_note and "name" in parsed.head:
         whole = MarkdownSection("", (), parsed.first_line, parsed.body.strip())
-        yield from _drafts(page, [whole], changed_at, parsed)
+        yield from _drafts(page, [whole], found.changed_at, parsed)
     else:
         sections = markdown_sections.sections(parsed)
         if os.path.basename(page.path) == _INDEX:
             sections = [_without_index(section, page) for section in sections]
         elif not is_note:
             sections = [section for section in sections if not _only_imports(section.body, page)]
-        yield from _drafts(page, sections, changed_at, parsed)
+        yield from _drafts(page, sections, found.changed_at, parsed)
     if not is_note:
         yield from _queue_imports(page, parsed.body, waiting)
 
@@ -254,13 +237,9 @@ def _drafts(
 ) -> Iterator[Draft | CompletePage]:
     kind = parsed.head.get("type") or parsed.inner_head.get("type")
     project = f"project:{page.project or ''}"
-    # Identical sections are imported once.
-    distinct = list(
-        {(section.above, section.body): section for section in sections if section.body}.values()
-    )
-    alike = Counter(section.above for section in distinct)
+    distinct = markdown_sections.distinct(sections)
     node_ids: set[NodeId] = set()
-    for section in distinct:
+    for section, only in distinct:
         words = f"{' '.join(section.above)} {parsed.head.get('name', '')} {kind or ''}"
         is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
         metadata: dict[str, Any] = {"path": page.path, "line": section.line}
@@ -268,8 +247,6 @@ def _drafts(
             metadata["heading"] = " / ".join(section.above)
         if name := parsed.head.get("name"):
             metadata["name"] = name
-        heading = f"{section.heading}\n\n" if section.heading else ""
-        only = section.body if alike[section.above] > 1 else 0
         node_id = foreign_items.derived_id(
             None, PROGRAM, page.project, page.name, *section.above, only
         )
@@ -277,7 +254,7 @@ def _drafts(
         yield Draft(
             node_id,
             "pattern" if is_pattern else "fact",
-            heading + section.body,
+            section.text,
             changed_at,
             changed_at,
             summary=parsed.head.get("description") if len(distinct) == 1 else None,
@@ -306,7 +283,7 @@ def _only_imports(body: str, page: MemoryPage) -> bool:
     return page.hops < _MOST_HOPS and all(
         match is not None
         and os.path.isfile(path := _path_of(match[1], page))
-        and _is_in_page_root(path, page)
+        and project_pages.is_inside(path, page.root)
         for match in imports
     )
 
@@ -317,7 +294,7 @@ def _queue_imports(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> It
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
-        if not _is_in_page_root(path, page):
+        if not project_pages.is_inside(path, page.root):
             yield SkippedItem(f"@{target} in {page.name}", "it is outside of the folder")
         elif not os.path.isfile(path):
             yield SkippedItem(f"@{target} in {page.name}", "there is no such file")
@@ -333,7 +310,3 @@ def _path_of(target: str, page: MemoryPage) -> str:
     """The path of a file that a page names."""
     folder = os.path.dirname(page.path)
     return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
-
-
-def _is_in_page_root(path: str, page: MemoryPage) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(page.root).rstrip("/") + "/")

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import Any
 
-from ctx import ids
 from ctx.errors import CtxError, DatabaseFailure, UsageError
 from ctx.exchange.foreign import foreign_database, foreign_items
 from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
@@ -206,9 +205,4 @@ def view(row: Mapping[str, Any]) -> View | SkippedItem:
 
 def _node_id(name: str) -> NodeId:
     """The same id for a node and for the edges to it, so it has no time."""
-    upper = name.strip().upper()
-    return (
-        NodeId(ids.Ulid(upper))
-        if ids.is_ulid(upper)
-        else foreign_items.derived_id(None, PROGRAM, name)
-    )
+    return foreign_items.kept_id(name, None, PROGRAM)

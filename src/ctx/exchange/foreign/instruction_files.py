@@ -7,7 +7,6 @@ quotations.
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -67,13 +66,8 @@ def _is_instructions(name: str) -> bool:
 def _drafts(page: ProjectPage, project: str) -> Iterator[Draft | CompletePage]:
     parsed = markdown_sections.parse(page.text)
     tags = foreign_items.tags(f"project:{project}", f"source:{tool_of(page.name) or PROGRAM}")
-    # Identical sections are imported once.
-    distinct = list(
-        {(each.above, each.body): each for each in markdown_sections.sections(parsed)}.values()
-    )
-    alike = Counter(section.above for section in distinct)
     node_ids = []
-    for section in distinct:
+    for section, only in markdown_sections.distinct(markdown_sections.sections(parsed)):
         metadata = {
             **parsed.head,
             "path": page.path,
@@ -82,15 +76,13 @@ def _drafts(page: ProjectPage, project: str) -> Iterator[Draft | CompletePage]:
         }
         if section.above:
             metadata["heading"] = " / ".join(section.above)
-        only = section.body if alike[section.above] > 1 else 0
         node_ids.append(
             foreign_items.derived_id(None, PROGRAM, project, page.name, *section.above, only)
         )
-        heading = f"{section.heading}\n\n" if section.heading else ""
         yield Draft(
             node_ids[-1],
             "fact",
-            heading + section.body,
+            section.text,
             page.changed_at,
             page.changed_at,
             tags=(*tags, model.REFERENCE),

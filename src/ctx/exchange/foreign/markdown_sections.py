@@ -1,7 +1,8 @@
 """Splits Markdown into front matter and sections."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
@@ -30,6 +31,10 @@ class MarkdownSection(NamedTuple):
     """The enclosing headings, its own last."""
     line: int
     body: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.heading}\n\n{self.body}" if self.heading else self.body
 
 
 def parse(text: str) -> ParsedMarkdown:
@@ -121,6 +126,13 @@ def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     if "".join(lines).strip():
         blocks.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
     return blocks
+
+
+def distinct(sections: Iterable[MarkdownSection]) -> list[tuple[MarkdownSection, str | int]]:
+    """Identical sections once, each with what else identifies it if others have its headings."""
+    unique = list({(each.above, each.body): each for each in sections if each.body}.values())
+    alike = Counter(section.above for section in unique)
+    return [(each, each.body if alike[each.above] > 1 else 0) for each in unique]
 
 
 def without_code(body: str) -> str:

@@ -58,8 +58,7 @@ def _items(lines: Iterator[bytes], path: str) -> Iterator[Item]:
             else:
                 relations.append(relation)
         elif value.get("type") == "entity":
-            item = _entity(place, value, names, path)
-            yield item
+            yield _entity(place, value, names, path)
         else:
             yield SkippedItem(place, "it is neither an entity nor a relation")
     for relation in dict.fromkeys(relations):

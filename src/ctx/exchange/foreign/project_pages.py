@@ -12,9 +12,9 @@ from ctx.errors import PathRefused
 from ctx.exchange.foreign.foreign_items import SkippedItem
 from ctx.sqlite.connection import path_text
 
-_PASSED_OVER = frozenset({"node_modules", "target", "dist", "build", "vendor", "venv"})
+PASSED_OVER = frozenset({"node_modules", "target", "dist", "build", "vendor", "venv"})
 _LARGEST_PAGE = 1024 * 1024
-_MOST_FOLDERS = 20_000
+MOST_FOLDERS = 20_000
 _MOST_FILES = 20_000
 
 
@@ -47,14 +47,14 @@ def find_files(
     """The files below a folder whose relative path is wanted; of hidden folders only these."""
     count = 0
     for number, (here, folders, names) in enumerate(os.walk(folder)):
-        if number == _MOST_FOLDERS:
-            reason = f"more than {_MOST_FOLDERS:,} folders: name a smaller one"
+        if number == MOST_FOLDERS:
+            reason = f"more than {MOST_FOLDERS:,} folders: name a smaller one"
             yield SkippedItem(path_text(here), reason)
             return
         folders[:] = sorted(
             name
             for name in folders
-            if name in hidden or not (name.startswith(".") or name in _PASSED_OVER)
+            if name in hidden or not (name.startswith(".") or name in PASSED_OVER)
         )
         for name in sorted(names):
             path = os.path.join(here, name)
@@ -70,7 +70,7 @@ def read_page(path: str, root: str, *, is_named: bool = False) -> ProjectPage | 
     """A file below `root`. Only a file that a person named may be a link to another place."""
     name = os.path.relpath(path, root)
     real = os.path.realpath(path)
-    if not (is_named or _is_inside(real, root)):
+    if not (is_named or is_inside(real, root)):
         return SkippedItem(name, "it is a link to another place")
     try:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
@@ -84,7 +84,7 @@ def read_page(path: str, root: str, *, is_named: bool = False) -> ProjectPage | 
     return ProjectPage(path, name, data.decode("utf-8-sig", "surrogateescape"), changed_at)
 
 
-def _is_inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     """Whether a path is in a folder after all links are followed."""
     inner, outer = os.path.realpath(path), os.path.realpath(folder)
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
