@@ -20,6 +20,7 @@ from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.host_registry import FIRST, Hosts
+from ctx.hosts.json_fields import fields_of, parsed
 from ctx.memory import pending
 from ctx.redaction import redact
 
@@ -120,7 +121,7 @@ def pending_events(
 
 def restore(heading: Heading, body: str, hosts: Hosts) -> Event:
     """An unprocessed event from its row."""
-    payload = _object(body)
+    payload = dict(fields_of(parsed(body)))
     name = payload.pop(_HOST, FIRST)
     try:
         return hosts.named(str(name)).restore(heading, payload)
@@ -132,14 +133,6 @@ def restore(heading: Heading, body: str, hosts: Hosts) -> Event:
 def is_over(connection: Connection, session: str) -> bool:
     """Whether the last event of a session is its end."""
     return event_table.last_name(connection, session) == "SessionEnd"
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 _LONGEST_TEXT = 16_000

@@ -5,6 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def parsed(text: str | bytes) -> Any:
+    """A text of JSON; None if it is something else, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def fields_of(value: object) -> Mapping[str, Any]:
     """A JSON object; empty if it is something else."""
     return value if isinstance(value, Mapping) else {}
@@ -35,8 +43,5 @@ def plain(text: str) -> str:
 
 def string_in(data: bytes) -> str:
     """The text of a JSON string; empty if it is something else."""
-    try:
-        parsed = json.loads(data)
-    except (ValueError, RecursionError):
-        return ""
-    return parsed if isinstance(parsed, str) else ""
+    text = parsed(data)
+    return text if isinstance(text, str) else ""

@@ -17,6 +17,7 @@ from typing import Any
 
 from ctx import clock
 from ctx.hosts.events import Event
+from ctx.hosts.json_fields import parsed
 from ctx.hosts.transcripts import TranscriptPart, storable
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -159,8 +160,10 @@ def lines_that_mention(
                     return
                 if line is None:
                     yield None
-                elif any(mark in line for mark in marks) and (entry := _parse(line)) is not None:
-                    yield entry
+                elif any(mark in line for mark in marks):
+                    entry = parsed(line)
+                    if isinstance(entry, dict):
+                        yield entry
     except (OSError, ValueError):
         yield None
 
@@ -186,14 +189,6 @@ def nested_strings(value: Any, word: str, depth: int = _MOST_DEPTH) -> Iterator[
     elif depth and isinstance(value, dict | list):
         for nested in value.values() if isinstance(value, dict) else value:
             yield from nested_strings(nested, word, depth - 1)
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
 
 
 def _is_line_start(fd: int, start: int, size: int) -> bool:
@@ -229,12 +224,7 @@ def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, 
 
 def _is_whole(line: bytes) -> bool:
     """Whether a line can be all that was to be written: it reads as an object."""
-    if not line.endswith(b"}"):
-        return False
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+    return line.endswith(b"}") and isinstance(parsed(line), dict)
 
 
 def entry_before(fd: int, start: int, matters: re.Pattern[bytes]) -> dict[str, Any]:

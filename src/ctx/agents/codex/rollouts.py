@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ctx import disk
 from ctx.agents.line_transcripts import files_below, first_bytes, start_in
-from ctx.hosts.json_fields import fields_of, plain_text_of, string_in
+from ctx.hosts.json_fields import fields_of, parsed, plain_text_of, string_in
 from ctx.hosts.transcript_reader import message_texts
 
 _MOST_KNOWN = 10_000
@@ -152,14 +152,9 @@ def _origin_in(thread: str, meta: Mapping[str, Any]) -> Origin:
 def _first_fields(line: bytes) -> Mapping[str, Any]:
     """The fields of the first line, without the instructions, which may be longer than what is
     read and come last."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        cut = _INSTRUCTIONS.search(line)
-        try:
-            entry = json.loads(line[: cut.start()] + b"}}") if cut else None
-        except (ValueError, RecursionError):
-            entry = None
+    entry = parsed(line)
+    if entry is None and (cut := _INSTRUCTIONS.search(line)):
+        entry = parsed(line[: cut.start()] + b"}}")
     fields = fields_of(entry)
     return fields_of(fields.get("payload")) if fields.get("type") == "session_meta" else {}
 
@@ -231,12 +226,9 @@ def output_of(output: Any) -> tuple[int | None, str]:
     """The exit code of a command, if it is known, and its output."""
     text = output if isinstance(output, str) else _joined(output)
     if text.startswith("{"):
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        metadata = fields.get("metadata") if isinstance(fields, dict) else None
-        if isinstance(fields, dict) and isinstance(metadata, dict):
+        fields = fields_of(parsed(text))
+        metadata = fields.get("metadata")
+        if isinstance(metadata, dict):
             code = metadata.get("exit_code")
             inner = fields.get("output")
             known = code if isinstance(code, int) and not isinstance(code, bool) else None
@@ -275,13 +267,7 @@ def exit_code_of(path: str, call_id: str) -> int | None:
 
 
 def _exit_code(line: bytes, call_id: str) -> int | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    payload = entry.get("payload") if isinstance(entry, dict) else None
-    if not isinstance(payload, dict):
-        return None
+    payload = fields_of(fields_of(parsed(line)).get("payload"))
     item = payload.get("item")
     if isinstance(item, dict) and item.get("id") == call_id:
         code = item.get("exit_code")

@@ -9,7 +9,7 @@ from typing import Any
 from ctx.agents.stored_events import ToolReport, file_write, foreign_call
 from ctx.hook_files import known_tokens
 from ctx.hosts import tool_calls
-from ctx.hosts.json_fields import fields_of, text_of
+from ctx.hosts.json_fields import fields_of, parsed, text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 _OWN_TOOLS = "ctx-"
@@ -76,12 +76,7 @@ def call_id(timestamp: object, tool: str, arguments: object) -> str:
 
 def arguments_of(value: object) -> Mapping[str, Any]:
     """The arguments of a call. Some versions report them as JSON in a text."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return {}
-    return fields_of(value)
+    return fields_of(parsed(value) if isinstance(value, str) else value)
 
 
 def _outcome(report: ToolReport) -> Outcome:

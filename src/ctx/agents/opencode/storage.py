@@ -8,7 +8,6 @@ A session is named by the path of the database and its id: `/…/opencode.db#ses
 is a time in milliseconds: parts are stored in the order in which they began.
 """
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.hook_files import live
+from ctx.hosts.json_fields import fields_of, parsed
 from ctx.sqlite.connection import IMMUTABLE, connect
 
 FILE = "opencode.db"
@@ -140,8 +140,4 @@ def _sessions(connection: Connection, where: str, *values: object) -> list[Sessi
 
 
 def _object(text: object) -> dict[str, Any]:
-    try:
-        parsed = json.loads(text) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
+    return dict(fields_of(parsed(text))) if isinstance(text, str) else {}

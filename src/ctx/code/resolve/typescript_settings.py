@@ -3,7 +3,6 @@
 They may be untrusted: values of an unexpected shape are ignored.
 """
 
-import json
 import posixpath
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ctx.code.packages.manifest_files import joined, table_of, tables_of, text_of, texts_of
 from ctx.code.resolve.world import World
+from ctx.hosts.json_fields import fields_of, parsed
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
 _DEEPEST = 10
@@ -25,11 +25,7 @@ def tolerant_json(text: str) -> dict[str, Any]:
     """JSON with comments and trailing commas, as TypeScript reads it; empty if it is invalid."""
     bare = _COMMENT.sub(lambda match: match.group(1) or " ", text.removeprefix("\ufeff"))
     bare = _TRAILING.sub(lambda match: match.group(1) or "", bare)
-    try:
-        parsed = json.loads(bare)
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
+    return dict(fields_of(parsed(bare)))
 
 
 class Paths(NamedTuple):
