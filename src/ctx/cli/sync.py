@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from sqlite3 import Connection
 
 from ctx import disk
@@ -26,7 +26,6 @@ from ctx.operations.sync import (
     TargetStatus,
     TeamStatus,
 )
-from ctx.sqlite.connection import explain_errors
 from ctx.sync import target_settings, team_connection
 from ctx.sync.target_settings import TargetKind
 
@@ -159,7 +158,7 @@ def _opened(settings: Settings) -> Iterator[Connection]:
     path = settings.database
     with disk.explain_errors("making the user store's folder"):
         disk.make_folder(settings.user_store.home)
-    with explain_errors(path), closing(user_store.open_for_writing(path)) as connection:
+    with user_store.writing(path) as connection:
         yield connection
 
 

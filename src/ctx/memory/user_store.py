@@ -3,13 +3,13 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from sqlite3 import Connection, DatabaseError, IntegrityError
 
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite import truth
-from ctx.sqlite.connection import closed_on_failure, size_of
+from ctx.sqlite.connection import closed_on_failure, explain_errors, size_of
 
 APPLICATION_ID = int.from_bytes(b"ctx1", "big")
 
@@ -23,6 +23,19 @@ def open_for_writing(path: str, busy_ms: int = 30_000) -> Connection:
     return truth.open_truth(
         path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=busy_ms
     )
+
+
+@contextmanager
+def writing(path: str, busy_ms: int = 30_000) -> Iterator[Connection]:
+    """The store, opened for writing and closed again, with errors that name it."""
+    with explain_errors(path), closing(open_for_writing(path, busy_ms)) as connection:
+        yield connection
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Connection]:
+    with explain_errors(path), closing(open_for_reading(path)) as connection:
+        yield connection
 
 
 def open_for_reading(path: str) -> Connection:

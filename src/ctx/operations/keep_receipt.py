@@ -1,7 +1,6 @@
 """Keep the receipt of an answer. The answer does not depend on it."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from functools import partial
 
 from ctx import clock
@@ -12,7 +11,7 @@ from ctx.memory import receipts, user_store
 from ctx.memory.model import Node
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.sqlite import truth
-from ctx.sqlite.connection import explain_errors, transaction
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
 _BUSY_MS = 500
@@ -30,10 +29,7 @@ def keep(memory: Memory, receipt: Receipt) -> str | None:
 
 def _write(path: str, receipt: Receipt) -> bool:
     try:
-        with (
-            explain_errors(path),
-            closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
-        ):
+        with user_store.writing(path, _BUSY_MS) as connection:
             # Do not wait for the disk: a power failure may lose only the last receipts.
             truth.commit_without_sync(connection)
             with transaction(connection):

@@ -9,7 +9,7 @@ spool, the store, the project.
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from ctx.objects.repository import Repository
 from ctx.operations import apply, projection, sync_scrubs, worker_round
 from ctx.operations.sync_scrubs import UnconfirmedReplica
 from ctx.redaction.needle import Needle
-from ctx.sqlite.connection import JOURNALS, discard, explain_errors
+from ctx.sqlite.connection import JOURNALS, discard
 from ctx.workspace import Memory
 
 MARK = "scrubbing"
@@ -90,10 +90,7 @@ def preview_scrub(
     places: list[ScrubbedPlace] = []
     transcripts: tuple[str, ...] = ()
     if scope.database and user_store.store_exists(scope.database):
-        with (
-            explain_errors(scope.database),
-            closing(user_store.open_for_reading(scope.database)) as opened,
-        ):
+        with user_store.reading(scope.database) as opened:
             places += _rows(scrub_store.find(opened, needle, tick))
             transcripts = _transcripts(opened, needle)
     left = [*_out_of_reach(scope, needle)]
@@ -156,10 +153,7 @@ def _scrub_store(
     assert scope.database
     mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
     was_begun = os.path.exists(mark)
-    with (
-        explain_errors(scope.database),
-        closing(user_store.open_for_writing(scope.database)) as opened,
-    ):
+    with user_store.writing(scope.database) as opened:
         transcripts = known or _transcripts(opened, needle)
         in_free_pages = _in_free_pages(scope, needle)
         with disk.explain_errors("noting that a scrub was begun"):
@@ -218,7 +212,7 @@ def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]
     """What a scrub does not change: tables and files of the user, and names."""
     blocks = {name: os.path.join(scope.folder, name) for name in projection.FILES if scope.folder}
     if scope.database and user_store.store_exists(scope.database):
-        with closing(user_store.open_for_reading(scope.database)) as opened:
+        with user_store.reading(scope.database) as opened:
             tables = scrub_store.foreign_tables(opened, needle)
             blocks |= {
                 path: path for path in projection.named_files(opened) if path not in blocks.values()
@@ -271,7 +265,7 @@ def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPl
 
 def _left_in_store(database: str, needle: Needle) -> Iterator[RemainingPlace]:
     name = os.path.basename(database)
-    with explain_errors(database), closing(user_store.open_for_reading(database)) as opened:
+    with user_store.reading(database) as opened:
         if scrub_store.find(opened, needle):
             yield RemainingPlace(name, scrub_files.MEANWHILE)
     for suffix in JOURNALS[:1]:
@@ -338,10 +332,7 @@ def _folders(scope: ScrubScope, needle: Needle) -> tuple[str, ...]:
     """Where agents work, as far as these folders are there and are called so."""
     every = [scope.folder]
     if scope.database and user_store.store_exists(scope.database):
-        with (
-            explain_errors(scope.database),
-            closing(user_store.open_for_reading(scope.database)) as opened,
-        ):
+        with user_store.reading(scope.database) as opened:
             every += session_table.folders(opened)
     found = [path for path in every if os.path.isabs(path) and os.path.isdir(path)]
     return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))

@@ -129,8 +129,7 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
     """Whether the file is intact, and the tables follow from the records."""
     try:
         with (
-            explain_errors(path),
-            closing(user_store.open_for_reading(path)) as connection,
+            user_store.reading(path) as connection,
             integrity.private_copy(connection) as copy,
         ):
             problems = tuple(integrity.problems(copy))
@@ -149,13 +148,13 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
 
 def unrecorded(path: str) -> int:
     """How many rows of the tables have no record."""
-    with explain_errors(path), closing(user_store.open_for_reading(path)) as connection:
+    with user_store.reading(path) as connection:
         return integrity.count_unrecorded(connection)
 
 
 def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
     """Rebuild the tables from the records."""
-    with explain_errors(path), closing(user_store.open_for_writing(path)) as connection:
+    with user_store.writing(path) as connection:
         integrity.rebuild(connection, tick)
         records, nodes = (
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -179,7 +178,7 @@ def back_up(path: str, target: str | None) -> StoreBackupResult:
         temporary_file(backup) as temporary,
     ):
         _refuse_existing(backup)
-        with closing(user_store.open_for_reading(path)) as connection:
+        with user_store.reading(path) as connection:
             nodes = stats.count_nodes(connection)
             truth.copy(connection, temporary)
         if problems := truth.check_truth(temporary):

@@ -17,7 +17,7 @@ from ctx.memory import stats, user_store
 from ctx.operations import store as user_store_file
 from ctx.operations.store import RestoreCandidate
 from ctx.sqlite import database_backups
-from ctx.sqlite.connection import explain_errors, size_of
+from ctx.sqlite.connection import size_of
 from ctx.sqlite.database_backups import Backup
 from ctx.sqlite.replace_database import replace
 from ctx.sqlite.truth import connect_for_reading
@@ -152,8 +152,7 @@ def _with_newer(present: str, copy: str, *, takes: bool) -> tuple[int, int, int]
     """Count the newer records of a store, add them to a copy if wanted, and count its nodes."""
     with (
         salvage.salvage(present) as found,
-        explain_errors(copy),
-        closing(user_store.open_for_writing(copy)) as connection,
+        user_store.writing(copy) as connection,
     ):
         newer = recovery.unknown_to(connection, found)
         taken = recovery.add_salvaged(connection, found) if takes else 0

@@ -18,7 +18,7 @@ from ctx.memory.replicas import Replica
 from ctx.operations import sync_scrubs
 from ctx.operations.store import require_plain_file
 from ctx.sqlite import truth
-from ctx.sqlite.connection import explain_errors, folder_of, path_text, snapshot, transaction
+from ctx.sqlite.connection import folder_of, path_text, snapshot, transaction
 from ctx.sync import replicate, target_settings, team_connection
 from ctx.sync.git_target import shown
 from ctx.sync.replicate import OnApplied, Replication, SyncCounts
@@ -73,8 +73,7 @@ def copy(
     if not team_connection.is_team(places.source):
         _require_store(places.source)
         with (
-            explain_errors(places.source),
-            closing(user_store.open_for_reading(places.source)) as source,
+            user_store.reading(places.source) as source,
             snapshot(source),
         ):
             if team_connection.is_team(places.destination):
@@ -200,9 +199,8 @@ def _file(store: UserStore, path: str, *, dry_run: bool) -> Iterator[tuple[Conne
             contexts.forget(connection)
 
     with (
-        explain_errors(path),
         disk.explain_errors("copying a store"),
-        closing(user_store.open_for_writing(path)) as connection,
+        user_store.writing(path) as connection,
     ):
         yield connection, note_applied
         if is_user_store and os.path.isdir(store.sync):

@@ -6,7 +6,6 @@ in vectors. A file marks that this is to be wiped, so that an interrupted sync c
 
 import os
 from collections.abc import Sequence
-from contextlib import closing
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from ctx.exchange import scrub_files, scrub_store
 from ctx.layout import UserStore
 from ctx.memory import record_versions, replicas, user_store
 from ctx.memory.records import Record
-from ctx.sqlite.connection import discard, explain_errors
+from ctx.sqlite.connection import discard
 from ctx.sync import target_settings
 
 _MARK = "wiping"
@@ -35,10 +34,7 @@ class UnconfirmedReplica(NamedTuple):
 
 def unconfirmed_replicas(store: UserStore) -> list[UnconfirmedReplica]:
     """The machines that have not confirmed every scrub: this one too, until its next sync."""
-    with (
-        explain_errors(store.database),
-        closing(user_store.open_for_reading(store.database)) as connection,
-    ):
+    with user_store.reading(store.database) as connection:
         return [
             UnconfirmedReplica(target.name, each.machine, each.id == target.replica, each.sent_at)
             for target in target_settings.targets(store)
