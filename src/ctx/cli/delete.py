@@ -61,9 +61,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.writing(settings, output) as memory:
         named = [memory.graph.find(text) for text in options.ids]
         planned = deletion(memory.graph, named, cascade=options.cascade)
-        deleted = DeleteResult(
-            planned.nodes, planned.short_ids, planned.dependents, options.dry_run
-        )
+        deleted = DeleteResult(*planned, options.dry_run)
         if planned.dependents and not options.dry_run:
             if surroundings.stdin_is_terminal():
                 output.confirm(f"{_dependents_text(planned)} Continue?", yes=options.yes)
@@ -90,7 +88,7 @@ def _forget(options: argparse.Namespace, settings: Settings, output: Output) -> 
             _forget_as_agent(memory, node_ids, output)
             return
         nodes = deletion(memory.graph, node_ids, cascade=False)
-        deleted = DeleteResult(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
+        deleted = DeleteResult(*nodes, options.dry_run)
         if node_ids and not options.dry_run:
             if not options.yes:
                 output.preview([table(nodes.nodes[:_SHOWN], nodes.short_ids)])

@@ -12,14 +12,13 @@ from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.settings import Setup
 from ctx.agents.host_setup import known_setups
 from ctx.agents.host_setup.host_checks import check_hosts
-from ctx.cli import install_hosts
+from ctx.cli import install_hosts, opening
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.recording_hosts import recording_hosts
 from ctx.cli.settings import Settings
 from ctx.errors import DiskFailure
 from ctx.operations.store_checks import DoctorCheck, ok
-from ctx.workspace import Environment
 
 Progress = Callable[[str], AbstractContextManager[clock.Tick]]
 """Shows what takes long."""
@@ -43,14 +42,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
 def diagnose(settings: Settings, progress: Progress) -> Diagnosis:
     """All checks, of the store, of Claude Code and of other hosts."""
     # Do not open the memory: that would create a missing store.
-    around = Environment(
-        settings.folder,
-        settings.user_store,
-        settings.environment,
-        settings.overrides,
-        settings.joined_session,
-        _database(settings),
-    )
+    around = opening.environment(settings, settings.joined_session, _database(settings))
     home = settings.expanded("~")
     variables, folder = surroundings.variables(), settings.claude_folder
     with progress("Asking Claude Code for its version") as tick:

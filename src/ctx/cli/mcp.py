@@ -8,7 +8,6 @@ from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, ProgramFailure, UsageError
 from ctx.ids import SessionId, session_id
-from ctx.workspace import Environment
 
 EXAMPLES = """
 ctx mcp                      the command to register with a host, which starts it
@@ -38,16 +37,8 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
         ) from error
     from ctx.agents.known_hosts import is_doubling_client, session_in_call
 
-    environment = Environment(
-        settings.folder,
-        settings.user_store,
-        settings.environment,
-        settings.overrides,
-        _session(settings),
-        settings.graph_database,
-        load_hosts=opening.load_hosts,
-        in_agents_shell=True,
-    )
+    environment = opening.environment(settings, _session(settings), settings.graph_database)
+    environment = environment._replace(in_agents_shell=True)
     server.serve(environment, session_in_call, is_doubling_client)
 
 

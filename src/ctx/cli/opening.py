@@ -16,7 +16,7 @@ from ctx.errors import (
     UsageError,
     ViewNotFound,
 )
-from ctx.ids import short
+from ctx.ids import SessionId, short
 from ctx.layout import Project
 from ctx.workspace import Environment, Memory, Workspace, open_memory, open_project
 
@@ -346,15 +346,15 @@ def _environment(settings: Settings, output: Output) -> Environment:
     session, problem = settings.joining
     if problem:
         output.warn(f"{problem} Session {session} is used instead; `ctx stage recover` fixes it.")
+    found = environment(settings, session, settings.graph_database)
+    return found._replace(untrusted=settings.untrusted, progress=output.progress)
+
+
+def environment(settings: Settings, session: SessionId, database: str) -> Environment:
+    """What a command that opens memory itself passes on."""
     return Environment(
-        settings.folder,
-        settings.user_store,
-        settings.environment,
-        settings.overrides,
-        session,
-        settings.graph_database,
-        settings.untrusted,
-        load_hosts,
-        settings.is_in_agents_shell,
-        output.progress,
+        *(settings.folder, settings.user_store, settings.environment, settings.overrides),
+        *(session, database),
+        load_hosts=load_hosts,
+        in_agents_shell=settings.is_in_agents_shell,
     )

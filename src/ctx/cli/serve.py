@@ -14,7 +14,6 @@ from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings, variables
 from ctx.errors import ProgramFailure, UsageError
-from ctx.workspace import Environment
 
 EXAMPLES = {
     "serve": """
@@ -58,16 +57,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         raise UsageError("`ctx serve` needs stdout.", hint="It prints the address of the page.")
     from ctx.page import foreground
 
-    environment = Environment(
-        settings.folder,
-        settings.user_store,
-        settings.environment,
-        settings.overrides,
-        settings.joined_session,
-        settings.database,
-        load_hosts=opening.load_hosts,
-        in_agents_shell=settings.is_in_agents_shell,
-    )
+    environment = opening.environment(settings, settings.joined_session, settings.database)
 
     def announce(address: str) -> None:
         output.show(PageAddress(address, settings.user_store.page_token), render)

@@ -19,6 +19,7 @@ NOTE = "health"
 _DAY_MS = 86_400_000
 _DAYS = 7
 _MANY = 1_000
+_DATABASE_FILES = ("", "-wal", "-shm")
 _NO_ROOM = 20 * 1024 * 1024
 
 
@@ -74,10 +75,10 @@ def health(memory: Memory) -> Health:
         model_tokens_cap=models.cap,
         model_problem=models.problem,
         sizes=Sizes(
-            store=sum(_size(f"{graph_file}{end}") for end in ("", "-wal", "-shm")),
-            backups=_all_in(os.path.join(store.home, "backups")),
-            indexes=_all_in(store.code) + _size(store.vectors),
-            spool=_all_in(os.path.join(store.home, spool.FOLDER)),
+            store=size_of(graph_file),
+            backups=size_of(os.path.join(store.home, "backups")),
+            indexes=size_of(store.code) + size_of(store.vectors),
+            spool=size_of(os.path.join(store.home, spool.FOLDER)),
         ),
         paused=capture_stops(memory.environment),
         problems=tuple(_problems(memory, waits, worker)),
@@ -178,20 +179,6 @@ def _worker(path: str) -> int | None:
     return 0
 
 
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
-def _all_in(folder: str) -> int:
-    """Files that come and go while they are counted are no trouble."""
-    return sum(
-        _size(os.path.join(place, name)) for place, _, names in os.walk(folder) for name in names
-    )
-
-
 def as_text(found: Health) -> list[str]:
     """The lines of `ctx status`; none if nothing was ever captured."""
     models = _of_models(found)
@@ -222,3 +209,22 @@ def _of_models(found: Health) -> list[str]:
     told = f"{found.model_tokens_today:,} of {found.model_tokens_cap:,} tokens used today"
     problem = f"; last problem {found.model_problem}" if found.model_problem else ""
     return [f"Models: {told}{problem}"]
+
+
+def size_of(path: str) -> int:
+    """The bytes of a folder, or of a file with what SQLite keeps beside it.
+
+    Files that come and go while they are counted do not matter.
+    """
+    if os.path.isdir(path):
+        return sum(
+            _size(os.path.join(place, name)) for place, _, names in os.walk(path) for name in names
+        )
+    return sum(_size(f"{path}{end}") for end in _DATABASE_FILES)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

@@ -14,10 +14,8 @@ from ctx.capture.event_table import SkipReason
 from ctx.hook_files import hook_log, spool
 from ctx.layout import Project, UserStore
 from ctx.memory import event_log, receipts
-from ctx.operations.health import Health, health
+from ctx.operations.health import Health, health, size_of
 from ctx.workspace import Environment, Memory
-
-_DATABASE_FILES = ("", "-wal", "-shm")
 
 
 class StoreSize(NamedTuple):
@@ -181,22 +179,3 @@ def _project_store(project: Project) -> Iterator[StoreSize]:
     )
     for what, path, is_derived in parts:
         yield StoreSize("project", what, path, size_of(path), is_derived)
-
-
-def size_of(path: str) -> int:
-    """The bytes of a folder, or of a file with what SQLite keeps beside it.
-
-    Files that come and go while they are counted do not matter.
-    """
-    if os.path.isdir(path):
-        return sum(
-            _size(os.path.join(place, name)) for place, _, names in os.walk(path) for name in names
-        )
-    return sum(_size(f"{path}{end}") for end in _DATABASE_FILES)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return 0

@@ -164,7 +164,7 @@ def delete_node(request: PageRequest, query: PlaceQuery) -> DeleteResult:  # noq
         node_id = _node(memory, request)
         planned = delete.deletion(memory.graph, [node_id], cascade=False)
         delete.delete(memory, [node_id])
-    return DeleteResult(planned.nodes, planned.short_ids, planned.dependents, dry_run=False)
+    return DeleteResult(*planned, dry_run=False)
 
 
 def restore_node(request: PageRequest, query: PlaceQuery) -> RestoreResult:  # noqa: ARG001
