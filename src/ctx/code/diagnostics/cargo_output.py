@@ -12,7 +12,7 @@ from ctx.code.diagnostics.diagnostic_model import (
     ToolSpan,
     is_foreign,
 )
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, OutputReader, on_line
 
 TESTS = "cargo test"
 
@@ -39,9 +39,9 @@ _AT_OLD = re.compile(r"'(.*)', (.{1,400}?):(\d{1,9}):(\d{1,9})")
 _DOC_TEST = re.compile(r"(.{1,300}) - .{0,300}\(line (\d{1,9})\)")
 
 
-class CargoReader:
+class CargoReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._is_cargo = not {"cargo", "rustc", "clippy"}.isdisjoint(findings.words)
         self._failed: dict[str, None] = {}
         """Failed tests without details so far."""
@@ -88,9 +88,8 @@ class CargoReader:
         self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]
     ) -> None:
         tool = "clippy" if code.startswith("clippy::") else "rustc" if spans else "cargo"
-        self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
-        if level == "error":
-            self._findings.fails()
+        diagnostic = ToolDiagnostic(tool, SEVERITIES[level], message, code, spans)
+        self._findings.add(diagnostic, decides=True)
 
     def _progress(self, line: str) -> None:
         self._is_cargo = True
@@ -146,9 +145,8 @@ class CargoReader:
             self._reported.add(name)
             self._findings.add(ToolDiagnostic(TESTS, "error", message, "", spans, name))
         else:
-            self._findings.add(ToolDiagnostic("rust", "error", message, "panic", spans))
-            if name == "main":
-                self._findings.fails()
+            diagnostic = ToolDiagnostic("rust", "error", message, "panic", spans)
+            self._findings.add(diagnostic, decides=name == "main")
         return after
 
     def _report_failed_tests(self) -> None:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from ctx.code.diagnostics.diagnostic_model import (
     Outcome,
@@ -25,17 +24,6 @@ _LARGEST_NUMBER = 2**31
 _WORD = re.compile(r"[\w.+-]+")
 
 
-class OutputReader(Protocol):
-    """Parses the output of a family of tools."""
-
-    def read(self, lines: Sequence[str], at: int) -> int:
-        """Read what begins at a line. Returns the line after it, or the same line if nothing was
-        recognised."""
-
-    def close(self) -> None:
-        """Called at the end of the output."""
-
-
 class Findings:
     def __init__(self, command: str) -> None:
         self.words = _WORD.findall(command[:_LONGEST_MESSAGE])
@@ -49,7 +37,10 @@ class Findings:
         self._verdicts: dict[str, Outcome] = {}
         self._last_verdict = self._last_error = -1
 
-    def add(self, diagnostic: ToolDiagnostic) -> None:
+    def add(self, diagnostic: ToolDiagnostic, decides: bool = False) -> None:
+        """Add a diagnostic. An error that decides about the outcome is recorded as a failure."""
+        if decides and diagnostic.severity == "error":
+            self.fails()
         whole = diagnostic._replace(
             message=shortened(diagnostic.message, _LONGEST_MESSAGE),
             code=shortened(diagnostic.code, _LONGEST_NAME),
@@ -125,6 +116,21 @@ class Findings:
             return errors[tool], every[tool], is_named, tool in self._counts
 
         return max(names, key=weight, default="")
+
+
+class OutputReader:
+    """Parses the output of a family of tools."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        """Read what begins at a line. Returns the line after it, or the same line if nothing was
+        recognised."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Called at the end of the output."""
 
 
 def _tidy(spans: Iterable[ToolSpan]) -> Iterable[ToolSpan]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ctx.code.diagnostics import stack_traces
 from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, OutputReader, on_line
 
 TESTS = "go test"
 
@@ -18,9 +18,9 @@ _RESULT = re.compile(r"(ok  |FAIL|---)\t(\S{1,300})(?:\t(.*)| (\[.{1,60}\]))?")
 _MOST_SPANS = 6
 
 
-class GoTestReader:
+class GoTestReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._compiler = "go vet" if "vet" in findings.words else "go"
         self._is_go = "go" in findings.words
         self._package = ""
@@ -66,8 +66,7 @@ class GoTestReader:
             return at
         span = on_line(match[1], match[2], match[3])
         tool = "go vet" if line.startswith("vet: ") else self._compiler
-        self._findings.add(ToolDiagnostic(tool, "error", match[4], "", (span,)))
-        self._findings.fails()
+        self._findings.add(ToolDiagnostic(tool, "error", match[4], "", (span,)), decides=True)
         return at + 1
 
     def _end_test(self, how: str, name: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ctx.code.diagnostics import source_excerpts
 from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Outcome, ToolDiagnostic
-from ctx.code.diagnostics.findings import Findings, on_line
+from ctx.code.diagnostics.findings import Findings, OutputReader, on_line
 
 _FILE = re.compile(r"(\S.{0,400}\.\w{1,10}):?")
 _STYLISH = re.compile(r" {1,12}(\d{1,9}):(\d{1,9}) +(error|warning) +(\S.*)")
@@ -44,9 +44,9 @@ _WORDS = re.compile("|".join(f"({words})" for words, _, _ in _LAST_WORDS))
 _FIRST_LETTERS = frozenset("AF0123456789SmnB")
 
 
-class GroupedReader:
+class GroupedReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._file = ""
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -82,14 +82,11 @@ class GroupedReader:
             message, _, rule = match[4].rpartition("  ")
             if not message or not _RULE.fullmatch(rule):
                 message, rule = match[4], ""
-            self._add_diagnostic(
-                ToolDiagnostic("eslint", SEVERITIES[match[3]], message, rule, (span,))
-            )
+            diagnostic = ToolDiagnostic("eslint", SEVERITIES[match[3]], message, rule, (span,))
         else:
             text = match[5].removeprefix("[*] ")
-            self._add_diagnostic(
-                ToolDiagnostic("ruff", "error", text, match[3] or match[4], (span,))
-            )
+            diagnostic = ToolDiagnostic("ruff", "error", text, match[3] or match[4], (span,))
+        self._findings.add(diagnostic, decides=True)
         is_last = at + 1 >= len(lines) or not lines[at + 1].startswith(" ")
         if is_last:
             self._file = ""
@@ -103,13 +100,6 @@ class GroupedReader:
         drawn, after = source_excerpts.read_excerpt(lines, arrow)
         code = head[1] or head[2]
         tool = "ruff format" if code == "unformatted" else "ruff"
-        self._add_diagnostic(ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1]))
+        diagnostic = ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1])
+        self._findings.add(diagnostic, decides=True)
         return after
-
-    def _add_diagnostic(self, diagnostic: ToolDiagnostic) -> None:
-        self._findings.add(diagnostic)
-        if diagnostic.severity == "error":
-            self._findings.fails()
-
-    def close(self) -> None:
-        pass

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ctx.code.diagnostics import stack_traces
 from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, is_foreign
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, OutputReader, on_line
 
 _JEST = re.compile(r"  ● (.{1,300})")
 _JEST_COUNTS = re.compile(r"Tests: +(\d.{1,200}), \d{1,9} total")
@@ -25,9 +25,9 @@ _MOCHA = re.compile(r"  (\d{1,9}) (passing|failing|pending)(?: \(.{1,20}\))?")
 _MOST_OF_ENTRY = 200
 
 
-class JavaScriptTestReader:
+class JavaScriptTestReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._totals: dict[str, int] = {}
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -88,7 +88,7 @@ class JavaScriptTestReader:
         last = min(after + _MOST_OF_ENTRY, len(lines))
         while after < last and not _VITEST.fullmatch(lines[after]):
             if place := _VITEST_AT.fullmatch(lines[after]):
-                self._add("vitest", text_lines, [_js_span(place)], name)
+                self._add("vitest", text_lines, [on_line(*place.groups())], name)
                 return after + 1
             if lines[after].strip():
                 text_lines.append(lines[after].rstrip())
@@ -131,11 +131,11 @@ class JavaScriptTestReader:
                 if field == "error" and value.strip() not in ("", "|-"):
                     text_lines.append(value.strip().strip("'"))
                 if place := _TAP_PLACE.fullmatch(line):
-                    places.append(_js_span(place))
+                    places.append(on_line(*place.groups()))
             elif field == "error":
                 text_lines.append(line.strip())
             elif field == "stack" and (frame := _TAP_STACK.fullmatch(line)):
-                spans.append(_js_span(frame))
+                spans.append(on_line(*frame.groups()))
         mine = [span for span in spans if not is_foreign(span.path)]
         if "subtestsFailed" not in " ".join(lines[at : at + 8]):
             self._add("node:test", text_lines, mine or places, match[2])
@@ -171,9 +171,6 @@ class JavaScriptTestReader:
         else:
             self._findings.count("mocha", TestCounts(0, 0, count))
 
-    def close(self) -> None:
-        pass
-
 
 def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[ToolSpan], int]:
     """The message in lines with this indentation, the frames at its end, and the line after."""
@@ -188,7 +185,3 @@ def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[
             text_lines.append(line)
         at += 1
     return "\n".join(text_lines), [], at
-
-
-def _js_span(match: re.Match[str]) -> ToolSpan:
-    return on_line(match[1], match[2], match[3])

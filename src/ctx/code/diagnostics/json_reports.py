@@ -9,7 +9,7 @@ from typing import Any
 
 from ctx.code.diagnostics import go_test
 from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
-from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS, Findings, number
+from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS, Findings, OutputReader, number
 
 _ESLINT = '[{"filePath"'
 _MOST_OF_OBJECT = 200
@@ -18,9 +18,9 @@ _DECODER = json.JSONDecoder()
 _CUT = "A report in JSON is cut or damaged."
 
 
-class JsonReader:
+class JsonReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._tests: dict[str, list[str]] = {}
         """The output of `go test -json` by package: several may run in parallel."""
         self._tests_told = 0
@@ -69,9 +69,8 @@ class JsonReader:
         if not spans and (level == "failure-note" or message.endswith(" emitted")):
             return
         tool = "clippy" if code.startswith("clippy::") else "rustc"
-        self._findings.add(ToolDiagnostic(tool, severity, message, code, tuple(spans)))
-        if severity == "error":
-            self._findings.fails()
+        diagnostic = ToolDiagnostic(tool, severity, message, code, tuple(spans))
+        self._findings.add(diagnostic, decides=True)
 
     def _mypy(self, value: dict[str, Any]) -> None:
         end_column = number(value.get("end_column"))
@@ -88,9 +87,7 @@ class JsonReader:
         diagnostic = ToolDiagnostic(
             "mypy", severity, _text(value, "message"), _text(value, "code"), (span,)
         )
-        self._findings.add(diagnostic)
-        if severity == "error":
-            self._findings.fails()
+        self._findings.add(diagnostic, decides=True)
 
     def _ruff(self, lines: Sequence[str], at: int) -> int:
         """One object of ruff's report, with one line per field."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, OutputReader, number, on_line
 
 _PLACE = re.compile(
     r"((?:[A-Za-z]:[\\/])?[^\s:][^:]{0,400}):(\d{1,9})(?::(\d{1,9}))?"
@@ -43,9 +43,9 @@ _MOST_PENDING = 8
 _MOST_RELATED = 12
 
 
-class PathLineReader:
+class PathLineReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._pending: list[ToolSpan] = []
         """Places that belong to the next diagnostic."""
         self._last: ToolDiagnostic | None = None
@@ -57,23 +57,15 @@ class PathLineReader:
         if ":" not in line:
             return at + self._ends(line)
         if included := _INCLUDED.fullmatch(line):
-            self._wait(
-                ToolSpan(
-                    included[1],
-                    number(included[2]),
-                    None,
-                    number(included[2]),
-                    label="included from",
-                )
-            )
+            self._wait(on_line(included[1], included[2])._replace(label="included from"))
             return at + 1
         match = _PLACE.fullmatch(line)
         if match is not None and _is_path(match[1]):
             return self._read_location(lines, at, match)
         if "+0x" in line and (linked := _LINKED.fullmatch(line)):
             self._flush()
-            self._findings.add(ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),)))
-            self._findings.fails()
+            diagnostic = ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),))
+            self._findings.add(diagnostic, decides=True)
             return at + 1
         return at + self._ends(line)
 
@@ -249,11 +241,8 @@ _TOOLS = {"TS": "tsc", "CS": "csc", "C": "cl", "LNK": "link", "FS": "fsc"}
 _MOST_BELOW = 40
 
 
-class TypeScriptReader:
+class TypeScriptReader(OutputReader):
     """tsc, plain and pretty, and compilers that print places the same way."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -286,8 +275,7 @@ class TypeScriptReader:
         while after < last and (not lines[after] or lines[after][0] in " 0123456789"):
             line = lines[after]
             if place := _RELATED.fullmatch(line):
-                other = number(place[2])
-                related.append(ToolSpan(place[1], other, number(place[3]), other))
+                related.append(on_line(*place.groups()))
             elif related and line.startswith("    ") and _is_label(line):
                 related[-1] = related[-1]._replace(label=line.strip())
             elif not related and end is None and (marks := _UNDERLINE.fullmatch(line)):
@@ -304,25 +292,19 @@ class TypeScriptReader:
         match = _PRETTY.fullmatch(lines[at].strip())
         if match is None or match[5]:
             return at
-        shown = number(match[2])
         rule = _RULE.fullmatch(match[6])
         message, code = (rule[1], rule[2]) if rule else (match[6], "")
-        span = ToolSpan(match[1], shown, number(match[3]), shown)
-        self._findings.add(ToolDiagnostic("pyright", SEVERITIES[match[4]], message, code, (span,)))
-        if match[4] == "error":
-            self._findings.fails()
+        span = on_line(match[1], match[2], match[3])
+        diagnostic = ToolDiagnostic("pyright", SEVERITIES[match[4]], message, code, (span,))
+        self._findings.add(diagnostic, decides=True)
         return at + 1
 
     def _add_diagnostic(
         self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]
     ) -> None:
         tool = _TOOLS.get(code.rstrip("0123456789"), code.rstrip("0123456789").lower() or "tsc")
-        self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
-        if SEVERITIES[level] == "error":
-            self._findings.fails()
-
-    def close(self) -> None:
-        pass
+        diagnostic = ToolDiagnostic(tool, SEVERITIES[level], message, code, spans)
+        self._findings.add(diagnostic, decides=True)
 
 
 def _message_with_details(lines: Sequence[str], at: int, first: str) -> tuple[str, int]:

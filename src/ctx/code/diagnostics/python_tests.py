@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from ctx.code.diagnostics import stack_traces
 from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, own
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, OutputReader, on_line
 
 _BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
 _ENTRY = re.compile(r"_+ (.{1,1000}) _+")
@@ -29,9 +29,9 @@ _UNIT_END = re.compile(r"(OK|FAILED)(?: \((.{1,200})\))?")
 _UNIT_COUNT = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
 
 
-class PytestReader:
+class PytestReader(OutputReader):
     def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+        super().__init__(findings)
         self._part = ""
         """The current section of pytest's report."""
         self._failed: list[ToolDiagnostic] = []
@@ -114,9 +114,9 @@ class PytestReader:
             if error := _ERROR_LINE.fullmatch(line):
                 text_lines.append(error[1])
                 if inner := _QUOTED_FILE.match(error[1]):
-                    spans.append(_span(inner[1], inner[2]))
+                    spans.append(on_line(inner[1], inner[2]))
             elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
-                spans.append(_span(frame[1], frame[2]))
+                spans.append(on_line(frame[1], frame[2]))
             elif line.startswith(stack_traces.CHAINED):
                 # What follows is the cause of the failure.
                 text_lines.clear()
@@ -147,7 +147,7 @@ class PytestReader:
         if match is None or not (text_lines or match[4]):
             return at
         kind = lines[end].partition(f":{match[2]}: ")[2]
-        self._failed.append(_failure("", text_lines or [kind], [_span(match[1], match[2])]))
+        self._failed.append(_failure("", text_lines or [kind], [on_line(match[1], match[2])]))
         return end + 1
 
     def _close_run(self) -> None:
@@ -200,11 +200,8 @@ class PytestReader:
         self._close_run()
 
 
-class UnittestEnd:
+class UnittestEnd(OutputReader):
     """The summary of unittest, which follows a line: the number of tests, and the outcome."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
 
     def read(self, lines: Sequence[str], at: int) -> int:
         ran = _UNIT_RAN.fullmatch(lines[at]) if lines[at].startswith("Ran ") else None
@@ -221,9 +218,6 @@ class UnittestEnd:
         self._findings.count("unittest", TestCounts(passed, failed, skipped, errors))
         self._findings.says("unittest", "passed" if end[1] == "OK" else "failed")
         return at + 3
-
-    def close(self) -> None:
-        pass
 
 
 _WORDS = frozenset(
@@ -249,10 +243,6 @@ def _traceback_lines(lines: Sequence[str], first: int, end: int) -> Iterator[str
         if lines[at].startswith("--") and _CAPTURED.fullmatch(lines[at]):
             return
         yield lines[at]
-
-
-def _span(path: str, line: str) -> ToolSpan:
-    return on_line(path, line)
 
 
 def _failure(name: str, text_lines: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolSpan, own
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
+from ctx.code.diagnostics.findings import MOST_LINES, OutputReader, on_line
 
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'\s{2,12}File "(.{1,400}?)", line (\d{1,9})(?:, in (.{1,200}))?')
@@ -41,11 +41,8 @@ class Trace(NamedTuple):
     """The line after the trace."""
 
 
-class TraceReader:
+class TraceReader(OutputReader):
     """Reads traces that no other reader has recognised."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
 
     def read(self, lines: Sequence[str], at: int) -> int:
         for tool, begins in (("python", python), ("node", node), ("java", java), ("go", go)):
@@ -61,9 +58,6 @@ class TraceReader:
                 self._findings.fails()
             return trace.after
         return at
-
-    def close(self) -> None:
-        pass
 
 
 def python(lines: Sequence[str], at: int) -> Trace | None:
