@@ -1,4 +1,4 @@
-"""The hosts that ctx supports: each folder of `agents` with an `adapter.py` is one.
+"""The hosts that ctx supports: each folder of `agents` with a `hooks.py` is one.
 
 A host `claude-code` is the folder `claude_code`, and has one value in each of these modules, which
 are loaded when they are needed:
@@ -6,6 +6,8 @@ are loaded when they are needed:
     hooks.HOOKS      what a hook process knows about it
     adapter.HOST     its events and its transcripts
     setup.SETUP      how ctx is installed for it
+
+A folder with an adapter and no hooks is a recorder: its files are imported by command only.
 """
 
 import os
@@ -34,16 +36,12 @@ def _load(name: str, module: str) -> "Any":
     return getattr(loaded, {"hooks": "HOOKS", "adapter": "HOST", "setup": "SETUP"}[module])
 
 
-NAMES = tuple(
-    sorted(
-        (name.replace("_", "-") for name in os.listdir(_FOLDER) if _has(name, "adapter")),
-        key=lambda name: (name != FIRST, name),
-    )
-)
-"""The first host comes first."""
+_ADAPTERS = sorted(name.replace("_", "-") for name in os.listdir(_FOLDER) if _has(name, "adapter"))
+NAMES = (FIRST, *(name for name in _ADAPTERS if name != FIRST and _has(name, "hooks")))
+"""The hosts. The first one comes first."""
 
-HOSTS = Hosts({name: partial(_load, name, "adapter") for name in NAMES})
-"""Entry points add them to the environment."""
+HOSTS = Hosts({name: partial(_load, name, "adapter") for name in _ADAPTERS})
+"""The hosts and recorders. Entry points add them to the environment."""
 
 
 def hooks_of(name: str) -> "HostHooks | None":

@@ -60,7 +60,8 @@ class _Origin(NamedTuple):
     known: Session | None
     is_main: bool
     after: str = ""
-    """When the session was deleted, if it was; earlier events are ignored."""
+    """Earlier events are ignored: those before the session was deleted, or all that are stored of a
+    file that is written anew."""
 
 
 def reconcile(
@@ -93,6 +94,8 @@ def ingest_transcript(
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
     gone_ms = session_table.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
+    if known and transcripts.is_rewritten:
+        after = max(after, known.last_at)
     main = _Origin(session_id, path, transcripts, known, is_main=True, after=after)
     yield from _pieces(memory, home, main)
     for each in transcripts.of_subagents(path, began - _MINUTE_MS):

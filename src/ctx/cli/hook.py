@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ctx import interrupts
-from ctx.agents.known_hosts import HOSTS, hooks_of
+from ctx.agents.known_hosts import NAMES, hooks_of
 from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
@@ -49,10 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         event = shared.add_subcommand(group, word, does, example)
         event.add_argument(
             "--host",
-            choices=HOSTS.names,
+            choices=NAMES,
             default=FIRST,
             metavar="HOST",
-            help=f"the program that runs the agent: {', '.join(HOSTS.names)}",
+            help=f"the program that runs the agent: {', '.join(NAMES)}",
         )
         if word == "stop":
             event.add_argument(

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ctx import layout
-from ctx.agents.known_hosts import HOSTS
+from ctx.agents.known_hosts import HOSTS, NAMES
 from ctx.cli import arguments, install_questions, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
@@ -36,6 +36,7 @@ ctx import --from instructions               AGENTS.md, .cursorrules and the lik
 ctx import --from basic-memory ~/notes       a folder of Basic Memory
 ctx import memory.json                       the graph of the MCP memory server
 ctx import --from codex --since 90d          past sessions of another host
+ctx import --from specstory                  past sessions in .specstory/history
 ctx import notes.jsonl --project-name shop   one JSON object per line
 ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
@@ -44,7 +45,7 @@ ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 _FILES_ONLY = ("claude-mem", "claude-code", "instructions", "basic-memory", "mcp-memory")
 PROGRAMS = ("ctx", *_FILES_ONLY, "jsonl")
 HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS)
-"""Hosts of which only past sessions can be imported."""
+"""Hosts and recorders of which only past sessions can be imported."""
 
 
 _SOURCES = (*PROGRAMS, *HOSTS_WITH_SESSIONS)
@@ -290,6 +291,8 @@ def import_transcripts(options: argparse.Namespace, settings: Settings, output: 
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     with ExitStack() as stack:
         memory = _open_memory(stack, options, settings, output)
+        # A recorder keeps its files in the project.
+        paths = paths or ([] if host in NAMES else [memory.place.folder])
         project = (
             memory.place.folder if options.scope else _project_or_folder(options.project, settings)
         )
@@ -304,7 +307,7 @@ def import_transcripts(options: argparse.Namespace, settings: Settings, output: 
         tick = stack.enter_context(output.progress("Sessions"))
         done = backfill.backfill(memory, wanted, tick)
     output.show(done, render_sessions)
-    if not (done.dry_run or options.paths or options.since or project):
+    if not (done.dry_run or paths or options.since or project):
         install_questions.remember(settings, [host])
     if done.dry_run:
         output.note("Nothing changed.")

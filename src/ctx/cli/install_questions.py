@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from ctx import disk
-from ctx.agents.known_hosts import HOSTS
+from ctx.agents.known_hosts import HOSTS, NAMES
 from ctx.capture import session_state
 from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
@@ -34,7 +34,7 @@ def find(memory: Memory, settings: Settings) -> dict[str, int]:
     """By host, how many transcripts belong to no session that is stored."""
     found: dict[str, int] = {}
     decided = answered(settings)
-    for name in HOSTS.names:
+    for name in NAMES:
         if name in decided:
             continue
         host = HOSTS.named(name)

@@ -18,6 +18,8 @@ class Transcripts(Protocol):
 
     file_names: str
     """What they are called, for a person who looks for them."""
+    is_rewritten: bool = False
+    """Whether a file is written anew when its session goes on, and may then have another name."""
 
     def folder(self, host_folder: str) -> str:
         """Where they lie, in the folder where the host keeps its files."""

@@ -228,6 +228,9 @@ class _Backfill:
 
     def _is_done(self, past: PastSession) -> bool:
         known = session_state.find(self._connection, past.session)
+        if known and self._transcripts.is_rewritten and known.client != self._wanted.host:
+            # Its host reported it, and knows more.
+            return True
         if known is None or (known.transcript, known.transcript_read) != (past.path, past.size):
             return False
         return not self._has_more(known)

@@ -158,7 +158,7 @@ class ClaudeReader(TranscriptReader):
             text = text_field(payload, "content").strip()
             # The client queues its own notices as JSON.
             self._queue.append(
-                _QueuedPrompt(offset, entry, "" if text[:1] == "{" else _prompt(text))
+                _QueuedPrompt(offset, entry, "" if text[:1] == "{" else typed_prompt(text))
             )
         elif operation == "popAll":
             # The user took all queued prompts back to edit them.
@@ -284,7 +284,7 @@ class ClaudeReader(TranscriptReader):
         if entry.agent or any(payload.get(mark) for mark in marks):
             return
         # The user may type while a tool runs, so its result can still follow.
-        if prompt := _prompt(text):
+        if prompt := typed_prompt(text):
             self._add_event(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
     def _add_event(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
@@ -302,7 +302,7 @@ class ClaudeReader(TranscriptReader):
         self.events.append(payloads.restore(heading, payloads.without_contents(payload, tool)))
 
 
-def _prompt(text: str) -> str:
+def typed_prompt(text: str) -> str:
     """The text that a person typed; empty if there is none."""
     if command := _text_between(text, "<command-name>", "</command-name>"):
         arguments = _text_between(text, "<command-args>", "</command-args>")
