@@ -2,7 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from ctx import __version__
+from ctx import __version__, locks
+from ctx.cli import debug
+from ctx.layout import project_at
+from ctx.objects.repository import Repository
 from tests.conftest import Ctx
 
 
@@ -163,3 +166,13 @@ def test_help(ctx: Ctx) -> None:
         assert (ran.code, said in ran.err) == (2, True)
     for asked in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
         assert ctx(*asked).out == f"ctx {__version__}\n"
+
+
+def test_what_may_be_damaged_is_checked_again_under_the_lock(project: Path) -> None:
+    repository = Repository(project_at(str(project)))
+    objects = (project / ".ctx" / "objects").rglob("*")
+    next(path for path in objects if path.is_file()).write_text("")
+    held = []
+    debug.verified(repository, lambda *_: held.append(locks.is_held(repository.project.lock)))
+    half = len(held) // 2
+    assert held == [False] * half + [True] * half

@@ -193,6 +193,27 @@ def test_a_receipt_says_what_has_changed_since(
     assert "\nFact: (deleted since)\n" in told
 
 
+def test_a_deleted_node_that_a_pack_left_out_is_forgotten(
+    project: Path, ctx: Ctx, add: Add
+) -> None:
+    for number in range(6):
+        add("--type=fact", f"Deploys run on day {number} " + f"and take {number} hours " * 60)
+    receipt = ctx("query", "When do deploys run?", "--budget=300").json["receipt"]
+
+    def left_out() -> list[str]:
+        pack = ctx("why", receipt, "--format=json").json["packed"]
+        return [each["title"] for each in pack["left_out"]]
+
+    title, *_ = left_out()
+    (node,) = [
+        each["id"]
+        for each in ctx("list", "--type=fact", "--format=json").json["nodes"]
+        if title[6:30] in each["content"]
+    ]
+    assert ctx("delete", node, "--yes").code == 0
+    assert left_out()[0] == "Fact: (deleted since)"
+
+
 def test_no_secret_enters_a_receipt(
     folder: Path, ctx: Ctx, surroundings: Path, piped: Piped
 ) -> None:

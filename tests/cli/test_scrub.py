@@ -182,6 +182,8 @@ def test_one_store_or_the_other(ctx: Ctx, add: Add, project: Path, tmp_path: Pat
 def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
     add("--type=fact", f"Ours: {WORD}")
     assert ctx("add", "decision", f"Take {WORD}").code == 0
+    (project / "a.txt").write_text(WORD)
+    assert ctx("add", "file", "a.txt").code == 0
     assert ctx("commit", "-m", "x").code == 0
     git("add", "-A")
     git("commit", "-qm", "memory")
@@ -192,6 +194,7 @@ def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: P
     assert WORD not in ran.out
     # The commands that are told find it.
     told = [line.split() for line in ran.out.splitlines() if line.startswith("  git log")]
+    assert len(told) == 1 + 5
     assert all(git(*words[1:]).count("\n") == 1 for words in told[1:])
     assert ctx("debug", "verify").code == 0
 

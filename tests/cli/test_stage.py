@@ -4,15 +4,18 @@ import os
 import re
 import shutil
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ctx import clock
+from ctx.errors import UsageError
 from ctx.layout import project_at
+from ctx.objects import repository
 from ctx.objects.repository import Repository
-from ctx.operations import compact
+from ctx.operations import compact, task
 from tests.conftest import Ctx, Ran, git
 from tests.e2e.terminals import on_a_terminal
 
@@ -91,6 +94,23 @@ def test_a_session_is_joined_until_it_is_compacted(project: Path, ctx: Ctx) -> N
     failed = ctx("stage", "start", "!!!")
     assert (failed.code, "cannot name a task" in failed.err) == (2, True)
     assert states(ctx) == {}
+
+
+def test_what_another_process_writes_meanwhile_is_left_alone(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that cannot start is removed later: `ctx stage abort`."""
+    there = repository.Repository(project_at(str(project)))
+    monkeypatch.setattr(repository, "_WRITER_WAITS_S", 0)
+    with ExitStack() as held:
+
+        def fail(*_: object) -> None:
+            held.enter_context(there.locked("another command"))
+            raise UsageError("No.")
+
+        monkeypatch.setattr(task, "start", fail)
+        assert "another command" in ctx("stage", "start", "One", "--session", "one").err
+    assert [*there.refs.names()] == ["main", "work/one"]
 
 
 def test_which_session_is_joined(

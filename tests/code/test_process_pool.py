@@ -8,6 +8,7 @@ import pytest
 from ctx.code.file_reader import FileToRead
 from ctx.code.process_pool import READ_BATCH, ProcessPool
 from ctx.code.vocabulary import LARGEST_FILE
+from tests.thread_locks import waits
 
 DIES = """
 import os, sys
@@ -63,3 +64,12 @@ def test_a_pool_that_is_left_early_leaves_no_thread_and_no_process(tmp_path: Pat
     assert len(pool._threads) == 4
     assert not any(thread.is_alive() for thread in pool._threads)
     assert all(process.returncode is not None for process in pool._alive)
+
+
+def test_workers_are_started_and_ended_under_the_lock(tmp_path: Path) -> None:
+    """The end of the pool, in another thread, would forget to kill one."""
+    with ProcessPool(workers=1) as pool:
+        assert waits(pool, pool._start_worker)
+        (process,) = pool._alive
+        assert waits(pool, lambda: pool._end(process))
+        assert pool._alive == []

@@ -257,6 +257,46 @@ def test_force_waits_for_the_lock(project: Path, ctx: Ctx, monkeypatch: pytest.M
     assert waiting.wait(timeout=300) == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "add --type=fact One",
+        "add code --snapshot",
+        "add file a.txt",
+        "commit -m One",
+        "gc --keep-days=0",
+        "init --force --yes",
+        "rebuild --full",
+        "rebuild --text",
+        "scrub Twice --yes",
+        "stage abort",
+        "stage abort --commit={given_up}",
+        "stage flush",
+        "stage recover",
+        "stage recover {given_up}",
+        "stage start Two",
+    ],
+)
+def test_a_change_needs_the_lock(
+    words: str, project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "a.txt").write_text("Twice\n")
+    (project / "a.py").write_text("def f() -> int:\n    return 1\n")
+    assert ctx("add", "file", "a.txt").code == 0
+    assert ctx("commit", "-m", "Once").code == 0
+    given_up = ctx("commit", "--amend", "-m", "Twice", "--format=json").json["commit"]
+    (project / "a.txt").write_text("Three times\n")
+    (project / ".ctx" / "narrative" / "note.md").write_text("# Note\n")
+    assert ctx("add", "decision", "Twice").code == 0
+    monkeypatch.setattr(repository, "_WRITER_WAITS_S", 0)
+    with Repository(project_at(str(project))).locked("something long"):
+        before = state(project)
+        ran = ctx(*words.format(given_up=given_up).split())
+        assert (ran.code, "error E006" in ran.err) == (1, True)
+        # Indexes are no part of the store.
+        assert {path for path in state(project) ^ before if "/local/index" not in path} == set()
+
+
 def test_the_file_limit_cannot_exceed_the_object_limit(project: Path, ctx: Ctx) -> None:
     limit = ctx("add", "file", ".", "--set", "ingestion.max_file_bytes=400000000")
     assert limit.code == 1

@@ -328,6 +328,16 @@ def test_an_answer_is_kept_if_the_ledger_cannot_be_written(path: str) -> None:
             meter.reserve(1, 1)
 
 
+def test_nobody_writes_between_the_sum_and_the_reservation(path: str) -> None:
+    with (
+        Ledger(path) as opened,
+        closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other,
+        opened.writing(),
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("DELETE FROM calls")
+
+
 def test_an_empty_file_is_a_new_ledger(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).touch()

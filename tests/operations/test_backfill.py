@@ -9,6 +9,7 @@ import pytest
 
 from ctx import clock
 from ctx.capture import capture_off, pipeline, session_state
+from ctx.errors import LockConflict
 from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
 from ctx.synthesis import session_writer
@@ -322,6 +323,17 @@ def test_an_import_waits_for_a_running_round(
             let_go.set()
             other.join()
         assert let_go.is_set()
+
+
+def test_learnings_are_found_while_no_round_runs(
+    client: Client, claude: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_past_sessions(claude, str(client.folder), 1)
+    with client.memory() as memory:
+        run(memory, claude)
+        monkeypatch.setattr(clock, "patience", 0)
+        with worker_round.hold_sessions(client.home), pytest.raises(LockConflict):
+            run(memory, claude)
 
 
 def test_the_command_prints_a_summary(ctx: Ctx, client: Client, claude: Path) -> None:

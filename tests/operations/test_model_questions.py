@@ -1,6 +1,7 @@
 """Sessions that a model summarises: questions, stored answers, and the resulting nodes."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -391,6 +392,21 @@ def test_answers_are_removed_with_the_last_step(memory: Memory, ledger: Ledger) 
     assert MENDED in titles(memory)
 
 
+def test_answers_are_removed_together_or_not_at_all(memory: Memory, ledger: Ledger) -> None:
+    for session in ("s1", "s2"):
+        add_steps(memory, FIX + EXPLANATION, session)
+        now(memory, asking(memory, ledger, FIXED), session)
+    with transaction(memory.local):
+        memory.local.execute("DELETE FROM events")
+    memory.local.execute(
+        "CREATE TEMP TRIGGER fails BEFORE DELETE ON model_answers WHEN old.session = 's2'"
+        " BEGIN SELECT RAISE(ABORT, 'no'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError):
+        model_questions.forget(memory.local)
+    assert len(stored_answers(memory, "s1")) == 1
+
+
 def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: Ledger) -> None:
     """Also text that was written to the store directly, and text of the model."""
     add_steps(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
@@ -404,6 +420,11 @@ def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: L
     assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).requests)
     with closing(memory.local.execute("SELECT body FROM model_answers")) as rows:
         assert SECRET not in str(rows.fetchall())
+    session = session_state.get(memory.local, "s1")
+    asked, *_ = model_questions.due_questions(
+        memory.local, session, model_questions.voice(config(memory)), again=True
+    )
+    assert SECRET not in str(model_answers.new_answer(asked, "", SECRET, {}, f"No: {SECRET}"))
 
 
 # What it may take

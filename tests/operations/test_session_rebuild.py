@@ -26,6 +26,7 @@ from tests.synthesis import session_scripts
 from tests.synthesis.test_session_writer import DECIDED, FIX, add_steps, count, open_writable
 
 OLD = "The queue is slow"
+SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
 
 def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:
@@ -353,3 +354,16 @@ def test_an_error_while_a_transcript_is_read_again_leaves_the_session_as_it_was(
                 assert (now.status, now.ended_at) == (before.status, before.ended_at)
             case "end":
                 assert (now.status, now.ended_at) == ("active", None)
+
+
+def test_a_secret_in_a_step_is_no_reason_to_make_its_node_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that the rules of an older version did not find."""
+    add_steps(memory, FIX.replace("assert 2 == 1", f"token={SECRET}"))
+    end(memory, "s1")
+    rebuilt(memory)
+    assert SECRET not in str(live_nodes(memory))
+    assert "[redacted:" in str(live_nodes(memory))
+    monkeypatch.setattr(session_writer, "RULES", session_writer.RULES + 1)
+    assert rebuilt(memory).sessions == ()

@@ -7,9 +7,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from ctx.page.access import BrowserSession, Notice
 from tests.conftest import Ctx
 from tests.page.served import Served
 from tests.page.visits import base_of
+from tests.thread_locks import waits
 
 
 @pytest.mark.parametrize("path", ["/", "/p/app/now", "/api/v1/nodes", "/api/v1/openapi.json"])
@@ -61,3 +63,12 @@ def test_no_frame_and_no_script_from_elsewhere(served: Served) -> None:
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-frame-options"] == "DENY"
     assert httpx.get(f"{served.origin}/static/%2e%2e/app.py").status_code == 404
+
+
+def test_a_notice_is_shown_once_also_in_two_tabs() -> None:
+    session = BrowserSession("/app")
+    assert waits(session, lambda: session.tell("Saved."))
+    shown: list[Notice] = []
+    assert waits(session, lambda: shown.extend(session.take_messages()))
+    assert shown == [Notice("Saved.")]
+    assert session.take_messages() == []

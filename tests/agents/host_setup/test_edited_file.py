@@ -11,6 +11,7 @@ from ctx import disk
 from ctx.agents.host_setup import edited_file
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
+from tests.faults import Disk
 
 
 def added(text: str | None) -> str:
@@ -40,6 +41,15 @@ def test_a_missing_file_is_created(path: Path, backup: str) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert backups(backup) == []
+
+
+def test_new_folders_are_still_there_after_a_power_loss(path: Path, backup: str) -> None:
+    nested = path.parent / "new" / "settings.json"
+    disk = Disk(power_loss=True)
+    with disk.installed():
+        edited_file.change(str(nested), added, backup)
+    disk.lose_power()
+    assert nested.read_text() == "ours\n"
 
 
 def test_existing_content_is_kept_and_backed_up(path: Path, backup: str) -> None:
