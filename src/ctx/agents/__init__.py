@@ -19,6 +19,7 @@ The folder of an agent has the same modules as the others, as far as it needs th
 
 A folder knows its agent's payloads, files and settings. Codex, Gemini CLI and Qwen Code copied the
 hooks of Claude Code, so they extend what is in its folder; otherwise an agent knows nothing about
-other agents. `operations` decides what events mean for memory. Every hook loads this file, so it
+other agents. SpecStory is no agent: it records the sessions of agents, so it has an adapter only.
+`operations` decides what events mean for memory. Every hook loads this file, so it
 contains no code.
 """

@@ -28,7 +28,7 @@ _HEAD, _LONGEST_PROMPT = 4096, 64 * 1024
 # What editors add to a prompt.
 _ADDED = re.compile(
     r"(?s)<(ide_\w+|system[-_]reminder|environment_context)>.{0,9999}?</\1>|</?user_query>"
-    r"|\[Image(: source:)? [^\]\n]*\]"
+    r"|\[Image(: source:)? [^][\n]*\]"
 )
 _NOT_TYPED = re.compile(r"@agent (Continue|Try Again)|\[Request inter|Implement the plan as spec")
 
