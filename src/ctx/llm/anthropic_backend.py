@@ -7,9 +7,8 @@ prompt, and after the first parts.
 from typing import Any
 from urllib.parse import quote
 
-from ctx import tokens
 from ctx.errors import ModelFailure
-from ctx.llm.event_stream import AnswerCollector, AnswerStream, Event, as_count, as_name, as_text
+from ctx.llm.event_stream import AnswerCollector, Event, EventReader, as_count, as_name, as_text
 from ctx.llm.http_client import HttpClient, RequestRefused
 from ctx.llm.protocol import Answer, BackendName, Capabilities, Meter, OnToken, Request, Stop, Usage
 from ctx.llm.retry import RetryPolicy
@@ -92,14 +91,11 @@ class Anthropic:
 
     def _answer(self, request: Request, meter: Meter, on_token: OnToken) -> Answer:
         reader = _EventReader(AnswerCollector(request.max_tokens, on_token))
-        estimate = tokens.estimate(request.system) + tokens.estimate(request.prompt)
+        body = self._body(request)
         with self._http.stream(
-            "/messages", self._body(request), meter, request.max_tokens, estimate, _is_progress
+            "/messages", body, meter, request.max_tokens, request.estimate, _is_progress
         ) as stream:
-            with stream.counting_excess(reader.collector):
-                reader.take_all(stream)
-            model = reader.model or self._model
-            return stream.answer(reader.collector, model, reader.usage, reader.stop)
+            return stream.answer(reader, self._model)
 
     def _body(self, request: Request) -> dict[str, Any]:
         parts = _merge_blank_parts(request.parts)
@@ -121,13 +117,9 @@ class Anthropic:
         return body
 
 
-class _EventReader:
-    """Reads the events of an answer."""
-
+class _EventReader(EventReader):
     def __init__(self, collector: AnswerCollector) -> None:
-        self.collector = collector
-        self.model = ""
-        self.stop: Stop | None = None
+        super().__init__(collector)
         self._counts: dict[str, int] = {}
 
     @property
@@ -139,16 +131,7 @@ class _EventReader:
         read = counts["input_tokens"] + counts.get("cache_creation_input_tokens", 0) + cached
         return Usage(read, counts["output_tokens"], cached)
 
-    def take_all(self, stream: AnswerStream) -> None:
-        for event in stream.events():
-            self._read_event(event)
-            if self.collector.is_too_much:
-                # Closing the connection stops the server.
-                self.stop = "length"
-                self._counts.clear()
-                return
-
-    def _read_event(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self._note(message)

@@ -85,22 +85,28 @@ class AnswerStream:
             if collector.excess:
                 self._reservation.exceed(collector.excess)
 
-    def answer(
-        self, collector: "AnswerCollector", model: str, usage: Usage | None, stop: Stop | None
-    ) -> Answer:
-        """The answer after the last event. `stop` is None if the server gave no reason.
+    def answer(self, reader: "EventReader", model: str) -> Answer:
+        """Read the whole answer. `model` is the requested one.
 
         Usage is settled only for a complete answer and if it is plausible. Raises `ModelFailure` if
         nothing arrived.
         """
-        text = collector.text
+        collector = reader.collector
+        with self.counting_excess(collector):
+            for event in self.events():
+                reader.read(event)
+                if collector.is_too_much:
+                    # Closing the connection stops the server.
+                    reader.stop = "length"
+                    break
+        text, model, stop, usage = collector.text, reader.model or model, reader.stop, reader.usage
         took_ms = round((clock.monotonic() - self._began) * 1000)
         if stop is None:
             problem = self.problem or self._sentence("ended its answer before it was done")
             if not text:
                 raise ModelFailure(problem)
             return Answer(text, model, None, "cut", problem, took_ms)
-        if self.problem or (usage and collector.contradicts(usage)):
+        if self.problem or collector.is_too_much or (usage and collector.contradicts(usage)):
             usage = None
         if usage is not None:
             self.settle(usage, model)
@@ -157,6 +163,23 @@ class AnswerCollector:
             self._count += 1
             self._size += tokens.estimate(piece)
             self._bytes += len(piece.encode("utf-8", "replace"))
+
+
+class EventReader:
+    """Reads the events of an answer."""
+
+    def __init__(self, collector: AnswerCollector) -> None:
+        self.collector = collector
+        self.model = ""
+        self.stop: Stop | None = None
+        """Why the answer ended, if the server gave a reason."""
+
+    @property
+    def usage(self) -> Usage | None:
+        raise NotImplementedError
+
+    def read(self, event: Event) -> None:
+        raise NotImplementedError
 
 
 def read_events(chunks: Iterable[bytes], largest: int) -> Iterator[Event]:

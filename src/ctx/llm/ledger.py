@@ -20,7 +20,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -119,7 +119,7 @@ class Ledger:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._open: set[int] = set()
+        self.open_calls: set[int] = set()
         """Open calls of this process."""
         with _explain_ledger_errors(path):
             _refuse_emptied_file(path)
@@ -135,19 +135,13 @@ class Ledger:
 
     def close(self) -> None:
         # The open calls will not be answered any more. They count in full, as before.
-        if self._open:
+        if self.open_calls:
             with suppress(CtxError), self.writing() as connection:
                 connection.executemany(
                     "UPDATE calls SET state = ? WHERE id = ? AND state = ?",
-                    [(FAILED, number, OPEN) for number in self._open],
+                    [(FAILED, number, OPEN) for number in self.open_calls],
                 )
         self._connection.close()
-
-    def note_open(self, number: int) -> None:
-        self._open.add(number)
-
-    def note_closed(self, number: int) -> None:
-        self._open.discard(number)
 
     @property
     def connection(self) -> Connection:
@@ -170,11 +164,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        with (
-            _explain_ledger_errors(self.path),
-            explain_errors(self.path),
-            transaction(self._connection),
-        ):
+        with _explain_ledger_errors(self.path), transaction(self._connection):
             yield self._connection
 
 
@@ -191,12 +181,10 @@ def reading(path: str) -> Iterator[Connection | None]:
     if not os.path.exists(path) or not size_of(path):
         yield None
         return
-    with _explain_ledger_errors(path), explain_errors(path):
+    with _explain_ledger_errors(path):
         connection = read_truth(path, application_id=APPLICATION_ID, migrations=_MIGRATIONS)
-        try:
+        with closing(connection):
             yield connection
-        finally:
-            connection.close()
 
 
 def problem(path: str) -> CtxError | None:
@@ -231,7 +219,7 @@ def scrub(path: str, needle: Needle) -> None:
                     "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
                     (*(name and needle.name(name) for name in names), number),
                 )
-        with _explain_ledger_errors(path), explain_errors(path):
+        with _explain_ledger_errors(path):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -245,7 +233,8 @@ def _matching_rows(connection: Connection, needle: Needle) -> list[tuple[Any, ..
 def _explain_ledger_errors(path: str) -> Iterator[None]:
     """Add to a database error that models cannot be used without the ledger."""
     try:
-        yield
+        with explain_errors(path):
+            yield
     except (DatabaseFailure, DiskFailure) as error:
         hint = error.hint
         # The hints for a store do not apply here.
@@ -304,7 +293,7 @@ class CappedMeter:
             )
             number = row.lastrowid
         assert number is not None
-        self._ledger.note_open(number)
+        self._ledger.open_calls.add(number)
         return LedgerCall(self._ledger, number, self._prices)
 
 
@@ -342,7 +331,7 @@ class LedgerCall:
                     *(self._number, OPEN),
                 ),
             )
-            self._ledger.note_closed(self._number)
+            self._ledger.open_calls.discard(self._number)
 
     def exceed(self, tokens: int) -> None:
         with suppress(CtxError), self._ledger.writing() as connection:
@@ -357,7 +346,7 @@ class LedgerCall:
                 "UPDATE calls SET state = ?, counted = 0 WHERE id = ? AND state = ?",
                 (REFUSED, self._number, OPEN),
             )
-            self._ledger.note_closed(self._number)
+            self._ledger.open_calls.discard(self._number)
 
 
 def _is_plausible(usage: Usage) -> bool:

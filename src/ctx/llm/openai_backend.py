@@ -7,12 +7,11 @@ temperature, or an answer schema.
 import re
 from typing import Any
 
-from ctx import tokens
 from ctx.errors import ModelFailure
 from ctx.llm.event_stream import (
     AnswerCollector,
-    AnswerStream,
     Event,
+    EventReader,
     ThinkFilter,
     as_count,
     as_name,
@@ -88,15 +87,11 @@ class OpenAi:
         # Servers that do not recognise thinking send it as part of the answer.
         filter_ = ThinkFilter(on_token, is_thinking=False)
         reader = _EventReader(AnswerCollector(request.max_tokens, filter_.feed))
-        estimate = tokens.estimate(request.system) + tokens.estimate(request.prompt)
         body = self._body(request)
         with self._http.stream(
-            "/chat/completions", body, meter, request.max_tokens, estimate, _is_progress
+            "/chat/completions", body, meter, request.max_tokens, request.estimate, _is_progress
         ) as stream:
-            with stream.counting_excess(reader.collector):
-                reader.take_all(stream)
-            model = reader.model or self._model
-            answer = stream.answer(reader.collector, model, reader.usage, reader.stop)
+            answer = stream.answer(reader, self._model)
             return answer._replace(text=filter_.finish())
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -137,24 +132,10 @@ class OpenAi:
         return False
 
 
-class _EventReader:
-    """Reads the events of an answer."""
+class _EventReader(EventReader):
+    usage: Usage | None = None
 
-    def __init__(self, collector: AnswerCollector) -> None:
-        self.collector = collector
-        self.model = ""
-        self.stop: Stop | None = None
-        self.usage: Usage | None = None
-
-    def take_all(self, stream: AnswerStream) -> None:
-        for event in stream.events():
-            self._read_event(event)
-            if self.collector.is_too_much:
-                # Closing the connection stops the server.
-                self.stop, self.usage = "length", None
-                return
-
-    def _read_event(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         self.model = self.model or as_name(event.get("model"))
         self.usage = _usage(event.get("usage")) or self.usage
         choice = _choice(event)

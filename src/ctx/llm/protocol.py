@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ctx import tokens
+
 BackendName = Literal["llama_cpp", "openai", "anthropic", "claude_cli", "scripted"]
 
 OnToken = Callable[[str], None]
@@ -28,6 +30,11 @@ class Request(NamedTuple):
     @property
     def prompt(self) -> str:
         return "".join(self.parts)
+
+    @property
+    def estimate(self) -> int:
+        """Its tokens, estimated."""
+        return tokens.estimate(self.system) + tokens.estimate(self.prompt)
 
 
 class Usage(NamedTuple):

@@ -6,7 +6,7 @@
 
 from typing import NamedTuple
 
-from ctx import clock, interrupts, tokens
+from ctx import clock, interrupts
 from ctx.errors import BudgetExceeded, ModelFailure, UsageError
 from ctx.ids import NodeId, SessionId, Ulid
 from ctx.llm import backends
@@ -313,4 +313,4 @@ def _too_large(request: Request, room: _ContextWindow) -> BudgetExceeded:
 
 
 def _tokens(request: Request) -> int:
-    return tokens.estimate(request.system) + tokens.estimate(request.prompt) + _TEMPLATE
+    return request.estimate + _TEMPLATE

@@ -104,12 +104,11 @@ class LlamaCpp:
         recalled = known.recall(prompt.boundaries)
         body = self._body(request, prompt, room, recalled)
         bounded = _BoundedMeter(meter, _most_tokens(request, prompt, room))
-        guess = estimate(request.system) + estimate(request.prompt)
         filter_ = ThinkFilter(on_token, is_thinking=prompt.starts_thinking)
         collector = AnswerCollector(room, ignore)
         last: Mapping[str, Any] = {}
         try:
-            with self._http.stream("/completion", body, bounded, room, guess) as stream:
+            with self._http.stream("/completion", body, bounded, room, request.estimate) as stream:
                 with stream.counting_excess(collector):
                     for event in stream.events():
                         piece = as_text(event.get("content"))
