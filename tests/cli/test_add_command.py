@@ -79,6 +79,9 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
         "source": "tool output",
     }
     assert (kept["blob"], kept["snapshot"]) == (None, None)
+    words = ["--body=ok", "--name=x", "--exit-code=-1073741819", "--format=json"]
+    crashed = ctx("add", "command", *words).json
+    assert crashed["node"]["metadata"]["exit_code"] == -1073741819
 
 
 def test_mistakes(ctx: Ctx, folder: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,10 @@ def test_a_comment_is_not_part_of_a_signature(language: str, content: str, signa
     assert signatures(language, content)[0] == signature
 
 
+def test_a_long_signature_is_cut() -> None:
+    assert signatures("python", f"def f({'a' * 700}): ...") == [f"def f({'a' * 594}"]
+
+
 def test_a_comment_after_code_does_not_document_the_next_item() -> None:
     parsed = source_parser.parse("a.c", b"int a; // the first\nint b;\n// the last\nint c;\n", "c")
     assert [item.doc for item in parsed.items[1:]] == ["", "", "the last"]
@@ -44,6 +48,11 @@ def test_the_items_alone_are_those_of_the_whole(content: str, language: str) -> 
     whole = source_parser.parse("a", content.encode(), language)
     alone = source_parser.parse_items("a", content.encode(), language)
     assert alone == ParsedFile(language, "", whole.lines, whole.items, problems=whole.problems)
+
+
+def test_an_arrow_in_a_type_closes_no_bracket() -> None:
+    parsed = source_parser.parse("a.rs", b"struct S(Map<fn() -> u8, C>, B);\n", "rust")
+    assert [(each.name, each.type) for each in parsed.bindings] == [("0", "Map"), ("1", "B")]
 
 
 def test_the_hash_of_a_body_does_not_depend_on_its_place() -> None:

@@ -138,13 +138,17 @@ def test_decisions_about_a_named_file_are_shown(memory: Memory, fix_id: str) -> 
     assert hints_for(memory, "Rewrite net/wire.py with async functions") == NOTHING
 
 
-def test_hints_stay_within_the_budget(memory: Memory) -> None:
+def test_hints_stay_within_the_budget(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(9):
         title = f"Fixed parse_header in http/parser.py, attempt {number}"
         observation(memory.user, "s1", "bugfix", title, f"word{number} " * 400)
     given = hints_for(memory, "parse_header in http/parser.py breaks on empty lines")
     assert 1 < len(given.items) <= 4
     assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
+    # What fits exactly is shown.
+    exactly = 40 + sum(each.tokens for each in given.items)
+    monkeypatch.setattr("ctx.operations.prompt_hints.MOST_TOKENS", exactly)
+    assert hints_for(memory, "parse_header in http/parser.py breaks on empty lines") == given
 
 
 def test_the_summary_of_a_session_is_left_out(memory: Memory, fix_id: str) -> None:

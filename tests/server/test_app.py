@@ -129,6 +129,7 @@ def test_invalid_requests_are_refused(ask: Ask) -> None:
     )
     assert error(ask("/api/context?project_path=here"))[:2] == (400, "E011")
     assert error(ask("/api/context")) == (400, "E011", "`project_path` is missing.")
+    assert error(ask("/api/page", "POST", content=b'{"folder": "here"}'))[:2] == (400, "E011")
     assert error(ask("/api/nowhere")) == (404, "E011", "Not Found")
     assert error(ask("/api/apply")) == (405, "E011", "Method Not Allowed")
     assert error(ask("/api/prompt", "POST", content=b"{")) == (
