@@ -103,6 +103,12 @@ def test_a_damaged_file_is_read(
     assert (found.next_offset, found.problem) == (path.stat().st_size, "")
 
 
+def test_a_call_that_is_not_whole_yet_waits(tmp_path: Path) -> None:
+    path = tmp_path / "2026-01-05_08-00Z-sort.md"
+    path.write_text((GOLDEN / path.name).read_text().partition("if a")[0])
+    assert events(path) == EVENTS[path.name][:1]
+
+
 # By command
 
 

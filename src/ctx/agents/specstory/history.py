@@ -103,7 +103,9 @@ def turns(text: str) -> list[Turn]:
             end_part()
             fence = ""
         previous = line.strip() or previous
-    end_part()
+    # A file may end within a call: its end follows with the next writing.
+    if not marker:
+        end_part()
     return found
 
 
