@@ -1,30 +1,21 @@
 """Whether code waits for the lock that another thread holds."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
-class _Watched:
-    """A lock that says when it is asked for."""
-
-    def __init__(self, lock: threading.Lock, is_asked: threading.Event) -> None:
-        self._lock = lock
-        self._is_asked = is_asked
-
-    def __enter__(self) -> None:
-        self._is_asked.set()
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
 def waits(holder: Any, action: Callable[[], object]) -> bool:
-    """Whether an action does not end before the `_lock` of an object is free."""
+    """Whether an action, which takes the `_lock` of an object once, waits until it is free."""
     lock: threading.Lock = holder._lock
     is_asked, is_done = threading.Event(), threading.Event()
-    holder._lock = _Watched(lock, is_asked)
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        is_asked.set()
+        with lock:
+            yield
 
     def act() -> None:
         try:
@@ -33,6 +24,7 @@ def waits(holder: Any, action: Callable[[], object]) -> bool:
             is_done.set()
             is_asked.set()
 
+    holder._lock = watched()
     thread = threading.Thread(target=act)
     with lock:
         thread.start()

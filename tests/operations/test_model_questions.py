@@ -1,8 +1,7 @@
 """Sessions that a model summarises: questions, stored answers, and the resulting nodes."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import session_state
+from ctx.capture import pipeline, session_state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.exchange import scrub_store as scrubbing
@@ -392,19 +391,27 @@ def test_answers_are_removed_with_the_last_step(memory: Memory, ledger: Ledger) 
     assert MENDED in titles(memory)
 
 
-def test_answers_are_removed_together_or_not_at_all(memory: Memory, ledger: Ledger) -> None:
-    for session in ("s1", "s2"):
-        add_steps(memory, FIX + EXPLANATION, session)
-        now(memory, asking(memory, ledger, FIXED), session)
-    with transaction(memory.local):
-        memory.local.execute("DELETE FROM events")
-    memory.local.execute(
-        "CREATE TEMP TRIGGER fails BEFORE DELETE ON model_answers WHEN old.session = 's2'"
-        " BEGIN SELECT RAISE(ABORT, 'no'); END"
-    )
-    with pytest.raises(sqlite3.IntegrityError):
-        model_questions.forget(memory.local)
-    assert len(stored_answers(memory, "s1")) == 1
+@pytest.mark.parametrize(
+    "forget",
+    [
+        lambda memory: model_questions.forget(memory.local),
+        pipeline.forget,
+        lambda memory: sessions.delete(memory, "s1", dry_run=False),
+    ],
+)
+def test_what_belongs_together_is_deleted_in_one_transaction(
+    memory: Memory, ledger: Ledger, forget: Callable[[Memory], object]
+) -> None:
+    add_fix(memory)
+    now(memory, asking(memory, ledger, FIXED, SUMMED_UP))
+    # One that is about no steps that are still there.
+    memory.local.execute("UPDATE model_answers SET session = 's0' WHERE kind = 'summary'")
+    run: list[tuple[str, bool]] = []
+    memory.local.set_trace_callback(lambda sql: run.append((sql[:6], memory.local.in_transaction)))
+    forget(memory)
+    memory.local.set_trace_callback(None)
+    assert ("DELETE", True) in run
+    assert not {("DELETE", False), ("UPDATE", False), ("INSERT", False)} & {*run}
 
 
 def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: Ledger) -> None:
