@@ -10,11 +10,11 @@ transaction. Statements without an effect are not recorded, such as adding a tag
 Every text is redacted here. `redacted` lists the secrets that were removed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
@@ -31,6 +31,8 @@ from ctx.sqlite.connection import transaction
 if TYPE_CHECKING:
     from ctx.objects.object_store import Object
     from ctx.objects.object_types import StepKind
+
+T = TypeVar("T")
 
 _SHORT = 200
 _AHEAD_MS = 60_000
@@ -103,6 +105,12 @@ class Change:
     def in_scope(self, scope: str) -> "Change":
         """The part of the same transaction in another store."""
         return self.parts[scope]
+
+    def by_node(self, by_scope: Mapping[str, Iterable[T]]) -> Iterator[tuple["Change", T]]:
+        """Each node with the part of the transaction that changes its store."""
+        for scope, part in by_scope.items():
+            for each in part:
+                yield self.in_scope(scope), each
 
     @property
     def is_empty(self) -> bool:

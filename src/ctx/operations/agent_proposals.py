@@ -193,11 +193,9 @@ def propose_forgetting(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     if not by_scope:
         return
     with memory.transaction("propose", *by_scope) as change:
-        for scope, part in by_scope.items():
-            here = change.in_scope(scope)
-            for node_id in part:
-                wish = proposed_change(here.graph.node(node_id))._replace(forget=True)
-                here.update_node(node_id, metadata=wish.metadata())
+        for here, node_id in change.by_node(by_scope):
+            wish = proposed_change(here.graph.node(node_id))._replace(forget=True)
+            here.update_node(node_id, metadata=wish.metadata())
 
 
 def proposed_change(node: Node) -> ProposedChange:
@@ -258,9 +256,8 @@ def accept(memory: Memory, proposal: Proposal) -> None:
         for old in wish.supersedes:
             if change.graph.has(old):
                 link.draw(change, node.id, old, "SUPERSEDES", Evidence(_ACTION), outside=False)
-        for scope, others in archived.items():
-            for node_id in others:
-                change.in_scope(scope).set_tier(node_id, OFF_CONTEXT)
+        for here, node_id in change.by_node(archived):
+            here.set_tier(node_id, OFF_CONTEXT)
     if wish.forget:
         delete(memory, [node.id], _ACTION)
 

@@ -68,11 +68,9 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
     ]
     by_scope = memory.graph.by_scope(there)
     with memory.transaction(action, *by_scope) as change:
-        for scope, part in by_scope.items():
-            here = change.in_scope(scope)
-            for node_id in part:
-                if here.graph.has(node_id):
-                    here.delete_node(node_id)
+        for here, node_id in change.by_node(by_scope):
+            if here.graph.has(node_id):
+                here.delete_node(node_id)
     # What is known of the meaning of a node goes with it, and comes back with it.
     from ctx.packs import node_vectors
 
@@ -109,10 +107,8 @@ def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
     for node_id in dict.fromkeys(node_ids):
         gone.setdefault(memory.graph.lost_in(node_id).scope, []).append(node_id)
     with memory.transaction("restore", *gone) as change:
-        for scope, part in gone.items():
-            here = change.in_scope(scope)
-            for node_id in part:
-                if here.graph.was_deleted(node_id):
-                    here.restore_node(node_id)
+        for here, node_id in change.by_node(gone):
+            if here.graph.was_deleted(node_id):
+                here.restore_node(node_id)
     nodes = tuple(memory.graph.nodes(node_ids))
     return RestoreResult(nodes, memory.graph.shown(node.id for node in nodes))

@@ -9,7 +9,7 @@ from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import receipts, user_store
 from ctx.memory.model import Node
-from ctx.memory.receipts import Receipt, ReceiptItem
+from ctx.memory.receipts import PackReceipt, Receipt, ReceiptItem
 from ctx.sqlite import truth
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -47,18 +47,33 @@ def keep_nodes(
     """The receipt of an answer that consists of nodes, each with its tokens."""
     if not nodes:
         return None
-    shown = memory.graph.shown(node.id for node in nodes)
-    items = tuple(
-        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
-        for node in nodes
-    )
-    now = clock.now_ms()
-    place = memory.session, event, clock.iso(now), memory.project
-    return keep(memory, Receipt(spool.new_id(now), *place, tokens, items))
+    return keep(memory, new_receipt(memory, event, tokens, receipt_items(memory, nodes, costs)))
 
 
 def keep_text(memory: Memory, event: str, tokens: int) -> str | None:
     """The receipt of an answer without nodes."""
+    return keep(memory, new_receipt(memory, event, tokens, ()))
+
+
+def new_receipt(
+    memory: Memory,
+    event: str,
+    tokens: int,
+    items: tuple[ReceiptItem, ...],
+    packed: PackReceipt | None = None,
+) -> Receipt:
+    """The receipt of an answer that is given now."""
     now = clock.now_ms()
     place = memory.session, event, clock.iso(now), memory.project
-    return keep(memory, Receipt(spool.new_id(now), *place, tokens, ()))
+    return Receipt(spool.new_id(now), *place, tokens, items, packed)
+
+
+def receipt_items(
+    memory: Memory, nodes: Sequence[Node], costs: Mapping[NodeId, int]
+) -> tuple[ReceiptItem, ...]:
+    """Nodes in the state in which they are given, each with its tokens."""
+    shown = memory.graph.shown(node.id for node in nodes)
+    return tuple(
+        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
+        for node in nodes
+    )

@@ -81,7 +81,7 @@ def list_learnings(
 ) -> LearningList:
     """The learnings of this project, or of another that is named, the most certain first."""
     if project is None:
-        nodes = _nodes(memory, _tag(memory), everywhere=everywhere)
+        nodes = _nodes(memory, memory.own_tag, everywhere=everywhere)
     else:
         nodes = _nodes(memory.only(USER), f"project:{project}")
     whose = None if everywhere else project or memory.project
@@ -101,7 +101,7 @@ def list_learnings(
 
 def add(memory: Memory, text: str, category: str | None) -> Learning:
     """A person's word: it is certain."""
-    return _add(memory, text, category, _nodes(memory, _tag(memory)), memory.project_tag)
+    return _add(memory, text, category, _nodes(memory, memory.own_tag), memory.project_tag)
 
 
 def add_everywhere(memory: Memory, text: str, category: str | None) -> Learning:
@@ -362,11 +362,6 @@ def _existing_learning(known: Mapping[NodeId, Node], candidate: LearningCandidat
 
 
 # Which there are
-
-
-def _tag(memory: Memory) -> str | None:
-    """The tags of this project's nodes in the user store, also if it has a project store."""
-    return f"project:{memory.project}" if memory.project else None
 
 
 def _in_user_store(memory: Memory, tag: str | None) -> list[Node]:

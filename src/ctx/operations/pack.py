@@ -8,7 +8,6 @@ from ctx import clock, tokens
 from ctx.codebase import anchor_check, freshness
 from ctx.codebase.freshness import AvailableCode
 from ctx.codebase.indexing import Codebase
-from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts
 from ctx.memory.model import ANCHOR_TYPES, Node
@@ -21,7 +20,6 @@ from ctx.memory.receipts import (
     PackReceipt,
     Reason,
     Receipt,
-    ReceiptItem,
     ReceiptOmission,
 )
 from ctx.operations import keep_receipt
@@ -285,7 +283,6 @@ def _is_at(path: str, pattern: str) -> bool:
 
 
 def _receipt(memory: Memory, built: PromptPack) -> Receipt:
-    now = clock.now_ms()
     told = _titles(
         [
             built.task,
@@ -320,24 +317,14 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
         built.more_left_out,
         tokens.estimate(built.recent_narrative),
     )
-    place = memory.session, receipts.QUERY, clock.iso(now), memory.project
-    return Receipt(spool.new_id(now), *place, budget.used, _items(memory, built), packed)
-
-
-def _items(memory: Memory, built: PromptPack) -> tuple[ReceiptItem, ...]:
-    """The nodes among the chunks, in the state in which they were given."""
+    # The nodes among the chunks.
     costs = {
         NodeId(Ulid(chunk.object_id)): chunk.tokens
         for chunk in built.retrieved
         if chunk.path is None
     }
-    graph = memory.graph
-    nodes = list(graph.nodes(costs))
-    shown = graph.shown(node.id for node in nodes)
-    return tuple(
-        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
-        for node in nodes
-    )
+    items = keep_receipt.receipt_items(memory, list(memory.graph.nodes(costs)), costs)
+    return keep_receipt.new_receipt(memory, receipts.QUERY, budget.used, items, packed)
 
 
 def _titles(texts: Iterable[str]) -> dict[str, str]:

@@ -6,18 +6,17 @@ Hints are unasked, so they are few and short, and they arrive in time or not at 
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk, ids, tokens
+from ctx import clock, ids, tokens
 from ctx.capture.injected_text import without_injected
 from ctx.context import compose, excerpt_search, layer_rows, relevance
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import HINT, ContextItem
 from ctx.context.excerpt_search import Hit
 from ctx.context.relevance import RelevantNode
-from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
 from ctx.memory import code_anchors, lookups, model, receipts, sources
 from ctx.memory.model import Node
@@ -25,7 +24,7 @@ from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse_words
 from ctx.operations.visible_nodes import VisibleNodes, scope_of
-from ctx.operations.why import read_receipt
+from ctx.operations.why import receipts_in_files
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import RankedNode
 from ctx.project import authors
@@ -167,13 +166,9 @@ def _known_ids(there: Memory, session: str) -> set[str]:
     home = there.environment.user_store.home
     known = {key.rpartition(":")[2] for key in start_receipts.received_items(home, session)}
     known |= receipts.keys_given(there.local, session, _MOST_RECEIPTS)
-    for name in spool.pending_names(home)[-_MOST_RECEIPTS:]:
-        if spool.kind_of(name) == spool.RECEIPT:
-            # It may be processed at this moment.
-            with suppress(OSError, ValueError, ContentRefused):
-                handed = read_receipt(name, disk.read(spool.path_of(home, name)))
-                if handed.receipt.session == session:
-                    known.update(receipts.key_of(*each[:3]) for each in handed.receipt.items)
+    for receipt in receipts_in_files(home, spool.pending_names(home)[-_MOST_RECEIPTS:]):
+        if receipt.session == session:
+            known.update(receipts.key_of(*each[:3]) for each in receipt.items)
     return known
 
 

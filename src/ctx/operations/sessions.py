@@ -307,9 +307,8 @@ def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
     there = [node.id for node in nodes]
     by_scope = memory.graph.by_scope(there)
     with memory.transaction("sessions delete", *by_scope) as change:
-        for scope, part in by_scope.items():
-            for node_id in part:
-                change.in_scope(scope).delete_node(node_id)
+        for here, node_id in change.by_node(by_scope):
+            here.delete_node(node_id)
     from ctx.packs import node_vectors
 
     # They are deleted anyway: the next index update does what failed now.

@@ -41,24 +41,18 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
 
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
-    added: dict[NodeId, bool] = {}
     by_scope = memory.graph.by_scope(node_ids)
     with memory.transaction("pin", *by_scope) as change:
-        for scope, part in by_scope.items():
-            here = change.in_scope(scope)
-            added.update((each, here.tag(each, PINNED)) for each in part)
+        added = {each: here.tag(each, PINNED) for here, each in change.by_node(by_scope)}
     return TagResults(
         tuple(_result(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
 
 
 def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
-    removed: dict[NodeId, bool] = {}
     by_scope = memory.graph.by_scope(node_ids)
     with memory.transaction("unpin", *by_scope) as change:
-        for scope, part in by_scope.items():
-            here = change.in_scope(scope)
-            removed.update((each, here.untag(each, PINNED)) for each in part)
+        removed = {each: here.untag(each, PINNED) for here, each in change.by_node(by_scope)}
     return TagResults(
         tuple(_result(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )

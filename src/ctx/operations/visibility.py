@@ -35,12 +35,10 @@ def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     # In the shell of an agent, it is the agent who vouches.
     metadata = {sources.KEY: sources.USER, **memory.source_metadata}
     with memory.transaction("accept", *by_scope) as change:
-        for scope, nodes in by_scope.items():
-            here = change.in_scope(scope)
-            for node in nodes:
-                here.update_node(node.id, metadata=metadata)
-                if model.tier(node.tags) is None and not has_layer(node):
-                    here.set_tier(node.id, REFERENCE)
+        for here, node in change.by_node(by_scope):
+            here.update_node(node.id, metadata=metadata)
+            if model.tier(node.tags) is None and not has_layer(node):
+                here.set_tier(node.id, REFERENCE)
 
 
 def hide(memory: Memory, node_ids: Sequence[NodeId]) -> None:
@@ -49,11 +47,9 @@ def hide(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     if not by_scope:
         return
     with memory.transaction("hide", *by_scope) as change:
-        for scope, nodes in by_scope.items():
-            here = change.in_scope(scope)
-            for node in nodes:
-                here.untag(node.id, PINNED)
-                here.set_tier(node.id, OFF_CONTEXT)
+        for here, node in change.by_node(by_scope):
+            here.untag(node.id, PINNED)
+            here.set_tier(node.id, OFF_CONTEXT)
 
 
 def _after_learnings(

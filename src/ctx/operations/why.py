@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -205,16 +205,17 @@ def _newest(memory: Memory, project: str | None, limit: int) -> ReceiptList:
 def _spooled_receipts(memory: Memory) -> list[Receipt]:
     """The receipts that are still in the spool, newest first."""
     home = memory.environment.user_store.home
-    pending = []
-    for name in reversed(
-        spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
-    ):
+    names = spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
+    return list(receipts_in_files(home, reversed(names)))
+
+
+def receipts_in_files(home: str, names: Iterable[str]) -> Iterator[Receipt]:
+    """The receipts among files of the spool."""
+    for name in names:
         if spool.kind_of(name) == spool.RECEIPT:
             # Another process may remove it at this moment.
             with suppress(OSError, ValueError, ContentRefused):
-                handed = read_receipt(name, disk.read(spool.path_of(home, name)))
-                pending.append(handed.receipt)
-    return pending
+                yield read_receipt(name, disk.read(spool.path_of(home, name))).receipt
 
 
 def read_receipt(name: str, data: bytes) -> HookReceipt:
