@@ -494,3 +494,10 @@ def test_a_file_whose_name_is_a_secret_is_not_indexed(tmp_path: Path) -> None:
     for _ in range(2):
         assert set(refreshed_and_resolved(root, database).files) == {"plain.py"}
         assert token.encode() not in database.read_bytes()
+
+
+def test_a_change_of_the_index_is_one_transaction() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        with index_file.writing(connection, ":memory:"):
+            assert connection.in_transaction
+        assert not connection.in_transaction

@@ -47,6 +47,12 @@ def test_sections_are_found_by_words(tmp_path: Path, narrative: Path) -> None:
     assert os.stat(database).st_mode & 0o777 == 0o600
 
 
+def test_a_secret_is_not_indexed() -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    text = f"# Shop\n\nBy {token}.\n\n## Use {token}\n\nIt works.\n"
+    assert token not in str([*sections(text)])
+
+
 def test_the_index_follows_the_files(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "card")) == 1

@@ -61,6 +61,7 @@ def test_with_a_prompt(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     with Served(repo) as served, FormVisitor(served) as visitor:
         text = visitor.get(f"/now?prompt={quote(prompt)}").text
         assert "With this prompt" in text
+        assert f"/now?prompt={quote(prompt, safe='')}" in text
         assert "shares <code>frobnicator</code>" in text
         assert "why is the frobnicator &lt;b&gt;cache&lt;/b&gt; cold?" in text
         none = visitor.get("/now?prompt=zebra").text
