@@ -26,7 +26,6 @@ _MOST_INCLUDED = 2_000
 _MOST_REMEMBERED = 500
 _MANY = 9
 """If a name is defined more often, the world does not return all items."""
-_CALLABLE = frozenset({"function", "method"})
 
 _STANDARD = frozenset(
     "assert complex ctype errno fcntl fenv float getopt inttypes iso646 limits locale malloc math"
@@ -314,7 +313,7 @@ class CRules(ResolutionRules):
         by_owner: dict[str, list[tuple[int, int, bool]]] = {}
         best: set[int] = set()
         for namesake in self.world.named(name):
-            file = self.world.file(namesake.file_id) if namesake.kind in _CALLABLE else None
+            file = self.world.file(namesake.file_id) if namesake.kind in self.called_kinds else None
             if file is None or file.facts.language not in self.languages:
                 continue
             slot = namesake.id & ((1 << SLOTS) - 1)

@@ -33,6 +33,7 @@ class _Package(NamedTuple):
 
 class GoRules(ResolutionRules):
     languages = ("go",)
+    called_kinds = frozenset({"method"})
     # A variable that holds a function is bound to `func`, which has no members.
     builtins = frozenset(
         "any append bool byte cap clear close comparable complex complex64 complex128 copy delete"
@@ -163,14 +164,6 @@ class GoRules(ResolutionRules):
         element = file.binding(place, "[]")
         for base in (*item.bases, *((element,) if element else ())):
             yield self.evaluator.expression(file, item.parent, base)
-
-    def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
-        languages = self.world.languages
-        return [
-            (namesake.id, namesake.file_id)
-            for namesake in self.world.named(name)
-            if namesake.kind == "method" and languages.get(namesake.file_id) == "go"
-        ]
 
     def import_targets(
         self, file: SourceFile, import_: SourceImport, value: Value

@@ -47,6 +47,8 @@ class ResolutionRules:
     """Names of the language itself, unless a file defines them."""
     common: frozenset[str] = frozenset()
     """Members of the language's own types: a match of such a name proves nothing."""
+    called_kinds = frozenset({"function", "method"})
+    """What a call of an unknown member may refer to."""
     names_are_global = False
     """Whether a plain name may refer to an item of any other file."""
     receivers: frozenset[str] = frozenset()
@@ -97,7 +99,8 @@ class ResolutionRules:
         return [
             (namesake.id, namesake.file_id)
             for namesake in self.world.named(name)
-            if namesake.kind in _CALLABLE and languages.get(namesake.file_id) in self.languages
+            if namesake.kind in self.called_kinds
+            and languages.get(namesake.file_id) in self.languages
         ]
 
     def is_common(self, file: SourceFile, name: str) -> bool:
@@ -114,9 +117,6 @@ class ResolutionRules:
         """The items that an import leads to: by default, what it names. A language whose packages
         are folders selects the files."""
         return (value,)
-
-
-_CALLABLE = frozenset({"function", "method"})
 
 
 def class_around(file: SourceFile, scope: int) -> int:
