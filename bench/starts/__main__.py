@@ -1,0 +1,378 @@
+"""What new sessions need, and what they are given: starts of real sessions, drawn at random.
+
+    python -m bench starts KIT MIRRORS OUT [PROJECT ...]
+
+KIT is the folder of the measuring kit (`starts/` has its labels), MIRRORS the git directories of
+the labelled projects, OUT a folder for copies of memory. The sessions before each labelled start
+are imported with this ctx, with its clock set to that moment; the context and what its hook gives
+with the first prompt are compared with what readers say the session needed. OUT keeps memory as it
+was at each start, and a project that is there is not imported again.
+
+Beside ctx, in the same tokens: BM25 over what memory has, with the first prompt; short messages of
+the user, newest first; and two linear orders, learned from the labels of the other projects, with
+and without the prompt. Needs numpy, scikit-learn and lightgbm (the kit imports it).
+"""
+
+import argparse
+import importlib
+import json
+import math
+import random
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench import report
+from bench.starts import passages
+from bench.starts.passages import OF_PROMPT, Candidates, Chances
+
+BUDGETS = (800, 1_600, 2_400)
+_FRAME = 6
+"""Tokens of a line beside its text: who said it, and when."""
+_SAME = 0.7
+_FEWEST_SHARED = 0.4
+_REGULARITY = 0.005
+_UNKNOWN, _GRADED, _NEEDED = 0.3, 1.0, 1.5
+"""The weights of passages that nobody graded, that are of no use, and that are."""
+_ROUNDS = 2_000
+
+
+class Kit:
+    """The modules of the measuring kit."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(folder))
+        self.gold, self.pools, self.prepare, self.product, self.starts = map(
+            importlib.import_module, ("gold", "pools", "prepare", "product", "product_starts")
+        )
+        word, cut, usual = self.starts.FORMS["codex"]
+        self.starts.FORMS["codex"] = (word, cut, partial(codex_file, usual=usual))
+        self.labels = [json.loads(path.read_text()) for path in sorted(folder.glob("starts/*"))]
+
+
+def codex_file(home: str, place: str, session: Any, usual: Any) -> Path:
+    """A rollout is named after its time and its session, also if the repository renamed it."""
+    path = Path(usual(home, place, session))
+    time = session["start"][:19].replace(":", "-")
+    right = f"rollout-{time}-{session['sid']}.jsonl"
+    return path if path.name.startswith("rollout-") else path.with_name(right)
+
+
+class Start(NamedTuple):
+    """What could be given at a start, and what of it is right."""
+
+    project: str
+    kinds: tuple[str, ...]
+    """Of the things that are needed."""
+    given: frozenset[int]
+    """Those of them that ctx gives."""
+    tokens: int
+    """What ctx takes for it."""
+    candidates: Candidates
+    words: tuple[frozenset[str], ...]
+    costs: tuple[int, ...]
+    says: tuple[frozenset[int], ...]
+    """Which needed things each candidate says."""
+    is_right: tuple[bool, ...]
+    weights: tuple[float, ...]
+    scores: tuple[float, ...]
+    """By BM25."""
+
+
+# Memory as it was
+
+
+def remember(kit: Kit, labels: Any, mirrors: Path, out: Path, ctx: str) -> None:
+    """Keep memory and what it gives at each start of a project."""
+    folder = out / labels["project"]
+    if (folder / "done").exists():
+        return
+    history = kit.pools.History(mirrors / labels["repo"].replace("/", "+") / "repo")
+    by_recorder = defaultdict(list)
+    for label in labels["starts"]:
+        session = history.find(label["sid"])
+        by_recorder[session.kind].append((session, label))
+    for recorder, starts in by_recorder.items():
+        if recorder not in kit.starts.FORMS:
+            print(f"{labels['project']}: {len(starts)} starts recorded by {recorder} are left out")
+            continue
+        work = out / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        project = kit.starts.Recorded(labels["repo"], str(mirrors), str(work), recorder)
+        walk = kit.starts.StartWalk(project, kit.product.Product(ctx), "starts")
+        for session, label in sorted(starts, key=lambda each: each[0].start):
+            if all(each["sid"] != session.sid for each in project.sessions):
+                print(f"{labels['project']} {label['sid']}: no transcript of its own")
+                continue
+            walk.to(kit.prepare.stamp(session.start))
+            _keep(kit, walk, session, label, history, folder)
+        walk.close()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "done").touch()
+
+
+def _keep(kit: Kit, walk: Any, session: Any, label: Any, history: Any, folder: Path) -> None:
+    place = folder / label["sid"]
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for store in Path(walk.home, ".ctx").glob("store.db*"):
+        shutil.copy(store, place)
+    prompt = history.first_prompt(session)
+    context = walk.context()
+    hint = walk.hints(session.sid, [prompt])[0][0] or ""
+    items = [item for _, item in kit.product.context_items(context)] + kit.product.blocks(hint)
+    graded = {
+        piece.id: [earlier.sid, piece.text]
+        for earlier in history.sessions
+        for piece in history.pieces(earlier)
+        if piece.id in label["grades"]
+    }
+    given = {
+        "session": session.sid,
+        "start": str(session.start),
+        "branch": session.branch or "",
+        "prompt": prompt,
+        "context": context,
+        "hint": hint,
+        "items": items,
+        "graded": graded,
+    }
+    (place / "given.json").write_text(json.dumps(given, ensure_ascii=False), "utf-8")
+
+
+# What is right
+
+
+def read(kit: Kit, labels: Any, out: Path) -> Iterator[Start]:
+    for label in labels["starts"]:
+        place = out / labels["project"] / label["sid"]
+        if not (place / "given.json").exists():
+            continue
+        given = json.loads((place / "given.json").read_text("utf-8"))
+        known = passages.read(place / "store.db", given["session"])
+        start = passages.as_start(given)
+        chances = Chances(known, given["prompt"], start, given["branch"])
+        yield _start(kit, labels["project"], label, given, chances)
+
+
+def _start(kit: Kit, project: str, label: Any, given: Any, chances: Chances) -> Start:
+    found = chances.candidates()
+    words = tuple(frozenset(each.words) for each in found.passages)
+    wanted = [kit.gold.groups_of(each) for each in label["needed"]]
+    plain = [kit.gold.plain(each.text) for each in found.passages]
+    says = tuple(
+        frozenset(n for n, groups in enumerate(wanted) if kit.gold.matches(groups, text))
+        for text in plain
+    )
+    holders = [max(1, sum(n in each for each in says)) for n in range(len(wanted))]
+    grades = defaultdict(list)
+    for piece, (session, text) in given["graded"].items():
+        grades[session].append((_words(text), label["grades"][piece]))
+    right, weights = [], []
+    for each, own, said in zip(found.passages, words, says, strict=True):
+        marks = [
+            grade
+            for other, grade in grades.get(each.session.id, ())
+            if own and other and _are_alike(own, other)
+        ]
+        is_right = bool(said) or (bool(marks) and max(marks) >= 2)
+        weight = (_NEEDED if is_right else _GRADED) if marks else _UNKNOWN
+        rarest = max((_NEEDED / math.sqrt(holders[n]) for n in said), default=0.0)
+        right.append(is_right)
+        weights.append(max(weight, rarest))
+    texts = [kit.gold.plain(item) for item in given["items"]]
+    return Start(
+        project,
+        tuple(each["kind"] for each in label["needed"]),
+        frozenset(
+            n
+            for n, groups in enumerate(wanted)
+            if any(kit.gold.matches(groups, text) for text in texts)
+        ),
+        sum(kit.product.tokens(given[name]) for name in ("context", "hint") if given[name]),
+        found,
+        words,
+        tuple(kit.product.tokens(each.text) + _FRAME for each in found.passages),
+        says,
+        tuple(right),
+        tuple(weights),
+        tuple(chances.bm25(each) for each in found.passages),
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(passages.words_of(text))
+
+
+def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether the one is most of the other, and not much shorter."""
+    small, large = sorted((len(one), len(other)))
+    return len(one & other) >= _SAME * small and small >= _FEWEST_SHARED * large
+
+
+# Orders
+
+
+def chosen(start: Start, scores: Sequence[float], tokens: int, *, by_token: bool) -> frozenset[int]:
+    """The needed things that the best candidates say, as many as fit, near copies once."""
+    values = [
+        score / (cost + 15) if by_token else score
+        for score, cost in zip(scores, start.costs, strict=True)
+    ]
+    taken: list[int] = []
+    for place in sorted(range(len(values)), key=lambda place: -values[place]):
+        own = start.words[place]
+        if start.costs[place] <= tokens and not any(
+            len(own & start.words[other]) > _SAME * max(1, min(len(own), len(start.words[other])))
+            for other in taken
+        ):
+            taken.append(place)
+            tokens -= start.costs[place]
+    return frozenset(n for place in taken for n in start.says[place])
+
+
+def learned(starts: Sequence[Start], *, with_prompt: bool) -> dict[int, list[float]]:
+    """For each start, the chances of its candidates, learned from the other projects."""
+    numpy = importlib.import_module("numpy")
+    linear = importlib.import_module("sklearn.linear_model")
+    scaling = importlib.import_module("sklearn.preprocessing")
+    left_out = () if with_prompt else (*OF_PROMPT, "same branch")
+    tables = {
+        id(each): numpy.array(
+            [
+                [float(value) for name, value in row.items() if name not in left_out]
+                for row in each.candidates.features
+            ]
+        )
+        for each in starts
+    }
+    chances = {}
+    for project in {each.project for each in starts}:
+        others = [each for each in starts if each.project != project]
+        scaler = scaling.StandardScaler()
+        table = scaler.fit_transform(numpy.vstack([tables[id(each)] for each in others]))
+        model = linear.LogisticRegression(C=_REGULARITY, max_iter=3_000).fit(
+            table,
+            numpy.concatenate([each.is_right for each in others]),
+            sample_weight=numpy.concatenate([each.weights for each in others]),
+        )
+        for each in starts:
+            if each.project == project:
+                found = model.predict_proba(scaler.transform(tables[id(each)]))
+                chances[id(each)] = list(found[:, 1])
+    return chances
+
+
+# The tables
+
+
+def show(starts: Sequence[Start]) -> None:
+    with_prompt, without = (learned(starts, with_prompt=each) for each in (True, False))
+    by_words = {id(each): each.scores for each in starts}
+    by_user = {id(each): _short(each) for each in starts}
+    orders: dict[str, tuple[Mapping[int, Sequence[float]], bool]] = {
+        "BM25 with the first prompt": (by_words, False),
+        "short messages of the user, newest first": (by_user, False),
+        "a linear order, learned from other projects": (with_prompt, True),
+        "the same without the prompt": (without, True),
+    }
+    found = {
+        name: {
+            budget: [
+                chosen(each, scores[id(each)], budget or each.tokens, by_token=by_token)
+                for each in starts
+            ]
+            for budget in (0, *BUDGETS)
+        }
+        for name, (scores, by_token) in orders.items()
+    }
+    needed = sum(len(each.kinds) for each in starts)
+    projects = len({each.project for each in starts})
+    mean = sum(each.tokens for each in starts) / len(starts)
+    print(f"{projects} projects, {len(starts)} starts, {needed} needed things")
+    ours = [each.given for each in starts]
+    rows = [["ctx", f"{_share(ours, needed)} in {mean:,.0f}", *("" for _ in BUDGETS), ""]]
+    rows += [
+        [
+            name,
+            *(_share(by_budget[budget], needed) for budget in (0, *BUDGETS)),
+            _gain(starts, ours, by_budget[0]),
+        ]
+        for name, by_budget in found.items()
+    ]
+    columns = ["order", "in the tokens of ctx", *(f"{each:,} tokens" for each in BUDGETS)]
+    columns.append("ctx less it")
+    command = "python -m bench starts KIT MIRRORS OUT"
+    report.show_table(report.Table("starts", columns, rows), command)
+    kinds = sorted({kind for each in starts for kind in each.kinds})
+    by_kind = [
+        [kind, str(sum(each.kinds.count(kind) for each in starts))]
+        + [_of_kind(starts, given, kind) for given in (ours, *(each[0] for each in found.values()))]
+        for kind in kinds
+    ]
+    columns = ["kind", "needed", "ctx", *found]
+    report.show_table(report.Table("starts-kinds", columns, by_kind), command)
+
+
+def _short(start: Start) -> list[float]:
+    """Short messages of the user, newest first, then everything else, newest first."""
+    return [
+        1_000 * row["short message of the user"] - each.age
+        for each, row in zip(start.candidates.passages, start.candidates.features, strict=True)
+    ]
+
+
+def _share(given: Iterable[frozenset[int]], needed: int) -> str:
+    return f"{100 * sum(map(len, given)) / max(1, needed):.1f} %"
+
+
+def _of_kind(starts: Sequence[Start], given: Sequence[frozenset[int]], kind: str) -> str:
+    count = sum(each.kinds.count(kind) for each in starts)
+    hit = sum(each.kinds[n] == kind for each, some in zip(starts, given, strict=True) for n in some)
+    return f"{100 * hit / max(1, count):.0f} %"
+
+
+def _gain(
+    starts: Sequence[Start], ours: Sequence[frozenset[int]], theirs: Sequence[frozenset[int]]
+) -> str:
+    """The difference in points of all needed things, with an interval over projects."""
+    by_project: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for start, our, their in zip(starts, ours, theirs, strict=True):
+        by_project[start.project][0] += len(our) - len(their)
+        by_project[start.project][1] += len(start.kinds)
+    rows = list(by_project.values())
+    chance = random.Random(7)
+    drawn = sorted(_points(chance.choices(rows, k=len(rows))) for _ in range(_ROUNDS))
+    low, high = drawn[_ROUNDS // 40], drawn[-1 - _ROUNDS // 40]
+    return f"{_points(rows):+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def _points(rows: Sequence[Sequence[int]]) -> float:
+    return 100 * sum(row[0] for row in rows) / max(1, sum(row[1] for row in rows))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench starts", description=__doc__)
+    parser.add_argument("kit", type=Path)
+    parser.add_argument("mirrors", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("projects", nargs="*", metavar="PROJECT")
+    options = parser.parse_args()
+    kit, out = Kit(options.kit.resolve()), options.out.resolve()
+    command = str(Path(sys.executable).with_name("ctx"))
+    kit.product.Product(command).check_clock()
+    starts: list[Start] = []
+    for labels in kit.labels:
+        if not options.projects or labels["project"] in options.projects:
+            remember(kit, labels, options.mirrors.resolve(), out, command)
+            starts += (each for each in read(kit, labels, out) if each.candidates.passages)
+    show(starts)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
