@@ -15,6 +15,7 @@ from ctx.context.contexts import (
     SAID,
     SESSIONS,
     STANDING,
+    WORDS,
 )
 from ctx.errors import CtxError, UsageError
 from ctx.ids import NodeId
@@ -30,6 +31,7 @@ LAYER_NAMES = {
     MEMORY: "Memory",
     STANDING: "Where things stand",
     RULES: "Rules and corrections",
+    WORDS: "What the user said",
     COMMANDS: "Commands",
     PAST_WORK: "Past work",
     CODE: "Changed code",
