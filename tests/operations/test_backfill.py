@@ -350,6 +350,11 @@ def test_the_command_prints_a_summary(ctx: Ctx, client: Client, claude: Path) ->
     assert ctx(*words, "--merge").code == 2
     assert ctx("import", "--from", "claude-mem", "--transcripts").code == 2
     assert ctx(*words, "nothing-there").code == 2
+    # What a pattern of the shell finds beside sessions is left out.
+    (other := claude / "projects" / "-p" / "notes.txt").touch()
+    paths = map(str, other.parent.iterdir())
+    assert ctx(*words, "--format", "json", *paths).json["unchanged"] == 3
+    assert ctx(*words, str(other)).code == 2
     listed = ctx("sessions", "list", "--format", "json").json["sessions"]
     assert len(listed) == 3
     # A deleted session is not imported again.

@@ -324,12 +324,16 @@ class _Backfill:
 
 
 def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
-    """The files of sessions, in the folders that were named or in that of the host."""
+    """The files of sessions, in the folders that were named or in that of the host.
+
+    Of several files, those that are no sessions are left out: a pattern also finds subagents.
+    """
     roots = wanted.paths or (of_host.folder(wanted.folder),)
     found: dict[str, None] = {}
     for root in roots:
         files = of_host.files(root)
-        if wanted.paths and not files and not os.path.isdir(root):
+        is_one_of_many = len(roots) > 1 and os.path.isfile(root)
+        if wanted.paths and not files and not (is_one_of_many or os.path.isdir(root)):
             raise UsageError(
                 f"{root} is neither a transcript nor a folder of transcripts.",
                 hint=f"Transcripts are named {of_host.file_names}.",
