@@ -53,7 +53,7 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]]
     assert [row[0].replace(" ", "_") for row in cells] == [*sizes, "frame"]
     by_name = {row[0]: row[1:] for row in cells}
-    assert by_name["memory"] == [str(sizes["memory"]), "560", "1", "nodes of the view `default`"]
+    assert by_name["memory"] == [str(sizes["memory"]), "700", "1", "nodes of the view `default`"]
     assert by_name["learnings"] == [
         *(str(sizes["learnings"]), "40", str(shown["shown"]), str(shown["left_out"])),
         "nodes tagged `learning:`",

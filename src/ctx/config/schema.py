@@ -166,13 +166,13 @@ _TABLE = (
     whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
     whole_number("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
     whole_number("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
-    whole_number("context.observations_cap", 120, 0, _TOKENS, "Tokens for past work."),
+    whole_number("context.observations_cap", 240, 0, _TOKENS, "Tokens for past work."),
     whole_number(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
     whole_number(
         "context.prompt_budget",
-        600,
+        800,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",

@@ -21,8 +21,8 @@ from ctx.layout import Place
 
 MEMORY, SESSIONS, COMMANDS, CODE = "memory", "sessions", "commands", "code"
 LEARNINGS, PAST_WORK = "learnings", "past_work"
-STANDING, RULES, WORDS = "standing", "rules", "words"
-LAYERS = (MEMORY, STANDING, RULES, WORDS, COMMANDS, PAST_WORK, CODE, SESSIONS, LEARNINGS)
+STANDING, RULES = "standing", "rules"
+LAYERS = (MEMORY, STANDING, RULES, COMMANDS, PAST_WORK, CODE, SESSIONS, LEARNINGS)
 """The layers of a context, in their order."""
 SAID = "said"
 """The layer of excerpts, which come with a prompt and have no ids."""

@@ -82,20 +82,6 @@ def latest_sessions(connection: Connection, project: str | None, without: str = 
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
-def short_messages(
-    connection: Connection, session_ids: "Sequence[str]", longest: int
-) -> "list[Any]":
-    """What the user said in these sessions in messages that are not longer, newest first: session,
-    time, text."""
-    sql = (
-        "SELECT session, at, text, part FROM excerpts AS e WHERE source = 'user' AND kind <>"
-        f" 'pasted' AND {longest:d} >= (SELECT sum(length(text)) FROM excerpts WHERE session ="
-        " e.session AND step = e.step) AND session IN"
-    )
-    rows = _rows_of_nodes([connection], sql, session_ids)
-    return sorted(rows, key=lambda row: (row[1], -row[3]), reverse=True)
-
-
 def symbol_changes(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
     """The latest changes in the code of a project, newest first."""
     sql = (

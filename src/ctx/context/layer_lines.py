@@ -20,7 +20,6 @@ from ctx.context.contexts import (
     RULES,
     SESSIONS,
     STANDING,
-    WORDS,
     ContextItem,
 )
 from ctx.ids import NodeId
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 HEADINGS = {
     STANDING: "## Where things stand",
     RULES: "## Rules and corrections",
-    WORDS: "## What the user said",
     SESSIONS: "## Recent Sessions",
     COMMANDS: "## Commands that work here",
     CODE: "## Recently Changed Code",
@@ -222,12 +220,11 @@ def plain(text: str) -> str:
 class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
-    memory: int = 560
+    memory: int = 700
     standing: int = 130
     rules: int = 180
-    words: int = 420
     commands: int = 80
-    past_work: int = 120
+    past_work: int = 240
     code: int = 50
     sessions: int = 80
     learnings: int = 40

@@ -16,8 +16,6 @@ from ctx.markdown import flat
 from ctx.memory import model, sources
 
 LONGEST_COMPARED = 4_000
-_SHORTEST_WORD = 4
-_AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _MOST_OF_IT = 0.6
 _MOST_SHARED = 200
 _NAMES = re.compile(
@@ -112,11 +110,6 @@ def sessions_elsewhere(
 def is_about_commands(text: str) -> bool:
     """Whether a text says what the layer of commands says too."""
     return bool(RUN_WITH.match(text) or NEEDS.search(text))
-
-
-def words(text: str) -> set[str]:
-    found = (word.strip(_AROUND_WORDS) for word in text[:LONGEST_COMPARED].lower().split())
-    return {word for word in found if len(word) >= _SHORTEST_WORD}
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

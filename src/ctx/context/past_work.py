@@ -39,6 +39,8 @@ _MOST_FILES = 40
 _MOST_FINALS = 2
 _MOST_MISSES = 3
 _LENGTHS = (400, 240, 140, 80)
+_SHORTEST_WORD = 4
+_AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _CHANGED = re.compile(r"(?:Added|Modified|Removed|Renamed|Moved) `")
 """How synthesis describes changes to the code."""
 
@@ -239,7 +241,7 @@ def _replaced_nodes(
 ) -> set[str]:
     """The nodes about something that a later session made a statement about too."""
     newest_first = sorted(rows, key=lambda row: (row[4], row[0]), reverse=True)
-    words = {row[0]: layer_rows.words(row[2]) for row in newest_first}
+    words = {row[0]: _words(row[2]) for row in newest_first}
     frequency = Counter(word for own in words.values() for word in own)
     common = max(3, len(newest_first) // 8)
     later: dict[str, list[str]] = {}
@@ -272,10 +274,10 @@ def _without_similar(
     ranked: Iterable[RankedObservation], shown: Iterable[str]
 ) -> list[RankedObservation]:
     """The rows without those that say nearly the same as a better one."""
-    known = [layer_rows.words(text) for text in shown]
+    known = [_words(text) for text in shown]
     kept = []
     for each in ranked:
-        own = layer_rows.words(each.row[2].removesuffix(_SAID_BY_USER))
+        own = _words(each.row[2].removesuffix(_SAID_BY_USER))
         if not any(layer_rows.is_mostly_in(own, other, _FEWEST_SHARED) for other in known):
             known.append(own)
             kept.append(each)
@@ -380,3 +382,10 @@ def _layer_line(row: Sequence[Any], text: str, forms: tuple[str, ...]) -> LayerL
     return LayerLine(
         row[0], layer_rows.label(row), row[5], digest(text), forms, "", title.rstrip("….")
     )
+
+
+def _words(text: str) -> set[str]:
+    words = (
+        word.strip(_AROUND_WORDS) for word in text[: layer_rows.LONGEST_COMPARED].lower().split()
+    )
+    return {word for word in words if len(word) >= _SHORTEST_WORD}

@@ -29,16 +29,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.context import command_lines, hook_queries, layer_rows, past_work
-from ctx.context.contexts import (
-    CODE,
-    COMMANDS,
-    LEARNINGS,
-    PAST_WORK,
-    RULES,
-    SESSIONS,
-    STANDING,
-    WORDS,
-)
+from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
 from ctx.context.layer_lines import (
     Layer,
     LayerLimits,
@@ -57,8 +48,6 @@ _LENGTHS = (300, 160, 80)
 _SHORT_LENGTHS = (320, 200, 120, 70)
 _SIGNATURES = (110, 60)
 _SESSIONS_WITH_CODE = 5
-_LONGEST_MESSAGE = 400
-_MOST_MESSAGES = 40
 _MOST_OF_A_FILE = 8
 _MOST_LEARNINGS = 2_000
 _MOST_SESSIONS_READ = 400
@@ -100,7 +89,6 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
     return [
         standing,
         rules,
-        _user_words(connections, asked, rules),
         commands,
         _without_commands(work, commands),
         _build_layer(CODE, _code, connections, asked, limits.most_changes),
@@ -157,36 +145,6 @@ def _build_layer(
     except sqlite3.DatabaseError as error:
         return Layer(name, (), 0, str(error))
     return Layer(name, tuple(lines[:most]), max(0, count - most))
-
-
-# What the user said
-
-
-def _user_words(connections: Sequence[Connection], asked: LayerRequest, rules: Layer) -> Layer:
-    """Short messages of the user, newest first, each thing once and not the rules again."""
-    user = connections[-1]
-    today = clock.day_number(clock.now_ms())
-    known = [layer_rows.words(line.texts[0]) for line in rules.lines]
-    lines = []
-    try:
-        sessions = hook_queries.latest_sessions(user, asked.project, asked.session)
-        for session, at, text, _ in hook_queries.short_messages(user, sessions, _LONGEST_MESSAGE):
-            own = layer_rows.words(text)
-            if own and not any(layer_rows.is_mostly_in(own, each, 2) for each in known):
-                known.append(own)
-                lines.append(_said_line(session, at, flat(text), today))
-            if len(lines) == _MOST_MESSAGES:
-                break
-    except sqlite3.DatabaseError as error:
-        return Layer(WORDS, (), 0, str(error))
-    return Layer(WORDS, tuple(lines))
-
-
-def _said_line(session: str, at: str, text: str, today: int) -> LayerLine:
-    age = clock.days_ago(today - clock.day_number(clock.parse_iso(at) or 0))
-    same = digest(text)
-    forms = tuple(f"- [{age}] {cut(text, length)}" for length in _LENGTHS)
-    return LayerLine("", f"said:{session[:8]}.{same}", at, same, forms)
 
 
 # Recent sessions

@@ -26,7 +26,6 @@ from ctx.context.contexts import (
     SAID,
     SESSIONS,
     STANDING,
-    WORDS,
     ProjectStoreState,
 )
 from ctx.context.layers import ContextRequest
@@ -43,7 +42,6 @@ _FROM = {
     MEMORY: "nodes of the view `default`",
     SAID: "excerpts of what was said",
     STANDING: "the last session",
-    WORDS: "short messages of the user",
     RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
     COMMANDS: "session_commands",

@@ -17,7 +17,6 @@ from ctx.context.contexts import (
     RULES,
     SESSIONS,
     STANDING,
-    WORDS,
     ContextItem,
 )
 from ctx.context.excerpt_search import Hit
@@ -156,7 +155,6 @@ def layer_reason(layer: str, node: Node | None) -> str:
         STANDING: "what the last session left open"
         if node and node.type == "summary"
         else "the end of the last session",
-        WORDS: "a short message of the user, newest first",
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",
         CODE: "changed in one of the last sessions",

@@ -11,7 +11,7 @@ from ctx import clock, disk
 from ctx.capture import steps
 from ctx.capture.session_state import SHORTEST_PREFIX
 from ctx.codebase import anchor_check
-from ctx.context.contexts import COMMANDS, HINT, MEMORY, RECALLED, SAID, WORDS
+from ctx.context.contexts import COMMANDS, HINT, MEMORY, RECALLED, SAID
 from ctx.context.layer_lines import digest
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
@@ -34,11 +34,7 @@ Kind = Literal[
 ]
 
 _ALL = 2**31
-_KINDS: Mapping[str, Kind] = {
-    SAID: "passage of a session",
-    WORDS: "passage of a session",
-    COMMANDS: "command",
-}
+_KINDS: Mapping[str, Kind] = {SAID: "passage of a session", COMMANDS: "command"}
 """What an item is that has no id, by its layer."""
 _CHUNK_KINDS: Mapping[str, Kind] = {
     "FileContent": "passage of a file",
@@ -315,10 +311,9 @@ def _given_text(
         kind=_kind(item),
         reason=layer_reason(item.layer, None),
     )
-    if item.layer not in (SAID, WORDS):
+    if item.layer != SAID:
         return given
-    session = name.rpartition(".")[0] or name
-    there = excerpt_table.at_time(memory.local, session, item.updated_at)
+    there = excerpt_table.at_time(memory.local, name, item.updated_at)
     same = [each for each in there if digest(each.text) == item.digest]
     if not same and not item.digest and len(there) == 1:
         # Receipts of older versions have no checksum.
@@ -326,6 +321,5 @@ def _given_text(
     if not same:
         return given._replace(content=None, changed=None, reason="said in an earlier session")
     found = same[0]
-    is_found = item.layer == SAID
-    reason = match_reason(asked, found.text, found.kind) if is_found else given.reason
+    reason = match_reason(asked, found.text, found.kind)
     return given._replace(content=found.text, source=found.source, reason=reason)

@@ -15,7 +15,6 @@ from ctx.context.contexts import (
     SAID,
     SESSIONS,
     STANDING,
-    WORDS,
 )
 from ctx.errors import CtxError, UsageError
 from ctx.ids import NodeId
@@ -31,7 +30,6 @@ LAYER_NAMES = {
     MEMORY: "Memory",
     STANDING: "Where things stand",
     RULES: "Rules and corrections",
-    WORDS: "What the user said",
     COMMANDS: "Commands",
     PAST_WORK: "Past work",
     CODE: "Changed code",
