@@ -48,18 +48,21 @@ class Clocked:
         self.folder = folder
         self.forked = forked
         self._home = home
+        self._ran = 0
 
     def run(self, wall_ms: int | None, *commands: str | list[str], stdin: str = "") -> list[Done]:
-        """Run commands one after the other; None is the real clock."""
+        """Run commands one after the other, each at a later time; None is the real clock."""
+        first = self._ran
+        self._ran += len(commands)
         return [
             self.forked.run(
                 command.split() if isinstance(command, str) else command,
                 self.folder,
                 stdin=stdin,
-                wall_ms=wall_ms,
+                wall_ms=None if wall_ms is None else wall_ms + number * 10_000,
                 home=self._home,
             )
-            for command in commands
+            for number, command in enumerate(commands, first)
         ]
 
     def hook(self, wall_ms: int | None, word: str, name: str, session: str = SESSION) -> list[Done]:
