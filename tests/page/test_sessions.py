@@ -296,12 +296,12 @@ def test_times_are_in_the_zone_of_the_browser(
             " last_at = '2026-07-02T02:05:07Z'"
         )
     page = served.open(browser, timezone_id="America/New_York")
+    expect(page.locator(".bottom")).to_contain_text("Times: America/New_York")
     page.goto(page.url.replace("/now", "/sessions?since=2026-07-01&until=2026-07-01"))
     expect(page.locator(".day h2")).to_have_text("2026-07-01")
     when = page.locator(".session-line .when")
     expect(when).to_have_text("21:10–22:05")
     expect(when.locator("time").last).to_have_attribute("title", "2026-07-01 22:05:07-04:00")
-    expect(page.locator(".bottom")).to_contain_text("Times: America/New_York")
     page.goto(page.url.partition("?")[0] + f"/{session}")
     expect(page.locator(".session > .about")).to_contain_text("2026-07-01 21:10 – 22:05")
     page.context.close()

@@ -105,7 +105,9 @@ async function refresh() {
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   const main = $("main");
   const fresh = $("main", next);
-  if (!fresh || main.innerHTML === fresh.innerHTML) return;
+  if (!fresh) return;
+  $(".zone").textContent = $(".zone", next).textContent;
+  if (main.innerHTML === fresh.innerHTML) return;
   const index = items().indexOf(chosen());
   const open = $$("details[id][open]", main).map((each) => each.id);
   main.replaceChildren(...fresh.childNodes);
