@@ -376,6 +376,9 @@ def identifiers() -> Iterator[str]:
         yield f'{{"id": "{value}", "user": "{value.hex}"}}'
         yield f"session {key('01', 24, '0123456789ABCDEFGHJKMNPQRSTVWXYZ')} started"
         yield f"i-{value.hex[:17]} vpc-{value.hex[:8]}"
+    for node in ("01M7TC1BVF5N", "01M7TC1954PW", "01M7TC1B7PWD", "01M7TC1SSPSK", "01M7TC18PW68"):
+        yield f"- `>` fact {node} RELATES_TO fact 01M7TC1YV4PW\n- `#` fact {node}: +area:net"
+        yield f"- `+` fact {node}: The admin password rotates weekly. ({node}0123456789ABCD)"
 
 
 def lock_files() -> Iterator[str]:

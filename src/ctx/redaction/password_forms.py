@@ -110,7 +110,7 @@ _AFTER_SIGN = (
     (b"ctl add_user ", _USER_PASSWORD),
     (b"create_user ", _USER_PASSWORD),
 )
-_IS_WORD = rb"(?<![a-z])%b(?![a-z0-9_])" % _WORD.encode()
+_IS_WORD = rb"(?<![a-z0-9])%b(?![a-z0-9_])" % _WORD.encode()
 _SLASH = b"/(?:(?<= /) |user:|(?<= /)rp )"
 _TO_INPUT = rf"(?<!<)<<<[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"
 # USER/PASSWORD@HOST, DOMAIN/USER:PASSWORD@HOST

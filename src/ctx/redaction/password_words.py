@@ -52,6 +52,8 @@ _ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LAN
 # Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
 _ADJECTIVE = r"(?:ed|able|ible|tive|sive|ally|ory)\Z"
 _CONSTANT = r"_?[A-Z]+(?:_[A-Z]+)+"
+# Whole, or as short as it is shown.
+NODE_ID = r"0[0-9A-HJKMNP-TV-Z]{11}(?:[0-9A-HJKMNP-TV-Z]{14})?"
 NAME_OF_A_SECRET = (
     r"(?i)passw|passphrase|passcode|secret[_-]?key|\A(?:my|the|your)?[_-]?secret\Z"
     r"|token|apikey|credential"
@@ -87,6 +89,7 @@ def is_distinctive(value: str) -> bool:
     return (
         is_chosen(value)
         and re.fullmatch(_DISTINCTIVE, value) is not None
+        and re.fullmatch(NODE_ID, value) is None
         and re.search(_TECHNICAL, value.lower()) is None
     )
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ctx.redaction.keywords import QUALIFIERS, SEEDS
+from ctx.redaction.password_words import NODE_ID
 from ctx.redaction.scan_text import Page, match_end
 
 # Searched for everywhere, so there are few. "pass" covers password, passwd, passphrase.
@@ -68,7 +69,7 @@ def name_at(page: Page, at: int, end: int) -> Name | None:
     start = floor + len(page.raw[floor:at].rstrip(_NAME_BYTES))
     text = page.text[start : match_end(r"[\w.-]{0,40}+", page.text, end)]
     kind = _kind(text)
-    return Name(start, text, kind) if kind else None
+    return Name(start, text, kind) if kind and not re.fullmatch(NODE_ID, text) else None
 
 
 @lru_cache(maxsize=4096)
