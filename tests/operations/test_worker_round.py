@@ -209,7 +209,7 @@ def test_one_process_at_a_time_synthesises(client: Client, rounds: Rounds) -> No
     other = WorkerRounds(client.home, rounds._note)
     with client.memory() as memory, worker_round.hold_sessions(client.home) as held:
         assert held
-        assert other.remember(memory) == (NOTHING, 0, 0, ())
+        assert other.remember(memory) == (NOTHING, 0, ())
     assert rounds.problems == []
 
 

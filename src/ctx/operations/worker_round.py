@@ -52,8 +52,6 @@ class RoundResult(NamedTuple):
     applied: ApplyResult
     steps: int
     """Events that became steps, were dropped, or given up."""
-    missed: int
-    """Events from transcripts that no hook reported."""
     sessions: tuple[str, ...]
     """Sessions that were synthesised."""
 
@@ -104,11 +102,10 @@ class WorkerRounds:
         with hold_sessions(self._home) as held:
             self.is_behind = not held
             if not held:
-                return RoundResult(NOTHING, 0, 0, ())
+                return RoundResult(NOTHING, 0, ())
             steps = self._process_events(memory)
             due = self._due_sessions(memory)
-            missed = self._reconcile(memory, due)
-            if missed:
+            if self._reconcile(memory, due):
                 steps += self._process_events(memory)
             synthesised = self._synthesise(memory, due)
         if synthesised:
@@ -118,7 +115,7 @@ class WorkerRounds:
             with self._guard("contexts"):
                 apply.refresh(memory, folders, self._home)
             self._refresh_projections(memory, folders)
-        return RoundResult(NOTHING, steps, missed, tuple(each.id for each in synthesised))
+        return RoundResult(NOTHING, steps, tuple(each.id for each in synthesised))
 
     def _process_events(self, memory: Memory) -> int:
         counts = [0]
