@@ -29,6 +29,9 @@ from typing import Any, NamedTuple
 from bench import report
 from bench.starts import passages
 from bench.starts.passages import OF_PROMPT, Candidates, Chances
+from ctx import clock
+from ctx.agents.specstory import history as specstory
+from ctx.hosts.transcript_reader import digest
 
 BUDGETS = (800, 1_600, 2_400)
 _FRAME = 6
@@ -51,6 +54,7 @@ class Kit:
         )
         word, cut, usual = self.starts.FORMS["codex"]
         self.starts.FORMS["codex"] = (word, cut, partial(codex_file, usual=usual))
+        self.starts.FORMS["specstory"] = ("specstory", specstory_until, specstory_file)
         self.labels = [json.loads(path.read_text()) for path in sorted(folder.glob("starts/*"))]
 
 
@@ -60,6 +64,48 @@ def codex_file(home: str, place: str, session: Any, usual: Any) -> Path:
     time = session["start"][:19].replace(":", "-")
     right = f"rollout-{time}-{session['sid']}.jsonl"
     return path if path.name.startswith("rollout-") else path.with_name(right)
+
+
+def specstory_until(text: str, moment: str) -> str:
+    """The turns of a session before a moment; most headings of older files have no time."""
+    lines, end_ms = text.split("\n"), clock.parse_iso(moment) or 0
+    for number, line in enumerate(lines):
+        if line.startswith("_**") and (specstory.time_in(line) or 0) >= end_ms:
+            return "\n".join(lines[:number])
+    return text
+
+
+def specstory_file(home: str, place: str, session: Any) -> Path:  # noqa: ARG001
+    return Path(place, ".specstory", "history", session["file"])
+
+
+def add_specstory(kit: Kit, project: Any) -> None:
+    """Read what the kit, which looks for JSON lines, does not find: files of Markdown."""
+    reader = kit.starts.read_sessions.Reader(project.mirror)
+    best: dict[str, tuple[Any, bytes]] = {}
+    for blob, path in kit.starts.read_sessions.blobs(project.mirror):
+        data = reader.get(blob) if path.endswith(".md") else b""
+        for each in kit.starts.read_sessions.read_blob(data, path) if data else ():
+            longest = len(best[each.sid][0].turns) if each.sid in best else 0
+            if each.kind == project.kind and each.start and len(each.turns) > longest:
+                best[each.sid] = each, data
+    project.data = {sid: data for sid, (_, data) in best.items()}
+    found = [
+        {
+            "sid": sid,
+            "start": kit.prepare.stamp(each.start),
+            # A heading may have an earlier time than the file.
+            "end": kit.prepare.stamp(max(each.start, each.end)),
+            "file": Path(each.path).name,
+        }
+        for sid, (each, _) in best.items()
+    ]
+    project.sessions = sorted(found, key=lambda each: (each["start"], each["sid"]))
+
+
+def id_in_memory(sid: str) -> str:
+    """Older files of SpecStory name no session: the kit takes their name, and ctx makes an id."""
+    return f"{digest(sid.encode())}-md" if sid.endswith(".md") else sid
 
 
 class Start(NamedTuple):
@@ -103,6 +149,8 @@ def remember(kit: Kit, labels: Any, mirrors: Path, out: Path, ctx: str) -> None:
         work = out / "work"
         work.mkdir(parents=True, exist_ok=True)
         project = kit.starts.Recorded(labels["repo"], str(mirrors), str(work), recorder)
+        if recorder == "specstory":
+            add_specstory(kit, project)
         walk = kit.starts.StartWalk(project, kit.product.Product(ctx), "starts")
         for session, label in sorted(starts, key=lambda each: each[0].start):
             if all(each["sid"] != session.sid for each in project.sessions):
@@ -123,16 +171,16 @@ def _keep(kit: Kit, walk: Any, session: Any, label: Any, history: Any, folder: P
         shutil.copy(store, place)
     prompt = history.first_prompt(session)
     context = walk.context()
-    hint = walk.hints(session.sid, [prompt])[0][0] or ""
+    hint = walk.hints(id_in_memory(session.sid), [prompt])[0][0] or ""
     items = [item for _, item in kit.product.context_items(context)] + kit.product.blocks(hint)
     graded = {
-        piece.id: [earlier.sid, piece.text]
+        piece.id: [id_in_memory(earlier.sid), piece.text]
         for earlier in history.sessions
         for piece in history.pieces(earlier)
         if piece.id in label["grades"]
     }
     given = {
-        "session": session.sid,
+        "session": id_in_memory(session.sid),
         "start": str(session.start),
         "branch": session.branch or "",
         "prompt": prompt,

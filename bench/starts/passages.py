@@ -83,7 +83,7 @@ class Candidates(NamedTuple):
 
 def read(store: Path, running: str) -> list[Passage]:
     """All passages of a store but those of the session that starts."""
-    connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)
     rows = connection.execute("SELECT id, started_at, branch FROM sessions ORDER BY started_at")
     sessions = [Session(row[0], _time(row[1]), row[2] or "") for row in rows]
     ages = {each.id: len(sessions) - place for place, each in enumerate(sessions)}
