@@ -151,6 +151,12 @@ def remember(kit: Kit, labels: Any, mirrors: Path, out: Path, ctx: str) -> None:
         project = kit.starts.Recorded(labels["repo"], str(mirrors), str(work), recorder)
         if recorder == "specstory":
             add_specstory(kit, project)
+        # To Codex, subagents have sessions of their own. To ctx, these are parts of another one.
+        project.sessions = [
+            each
+            for each in project.sessions
+            if b'"subagent":' not in project.data[each["sid"]].partition(b"\n")[0]
+        ]
         walk = kit.starts.StartWalk(project, kit.product.Product(ctx), "starts")
         for session, label in sorted(starts, key=lambda each: each[0].start):
             if all(each["sid"] != session.sid for each in project.sessions):
