@@ -23,7 +23,10 @@ NOT_BENCHMARKS = {
     *("secret_encodings", "secret_passwords", "secret_values", "trials"),
 }
 
-NEED_DATA = {"calls", "code", "localisation", "peers", "query", "recall", "sessions", "starts"}
+NEED_DATA = {
+    *("calls", "code", "localisation", "peers", "query", "recall", "sessions", "starts"),
+    "subjects",
+}
 """They need external data, so they run only if they are named."""
 
 LONG = {"faults", "scale", "team", "year"}

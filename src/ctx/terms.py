@@ -208,6 +208,18 @@ def _fold(text: str) -> str:
 
 
 @cache
+def generic() -> frozenset[str]:
+    """The terms that prompts about anything have: words of asking and agreeing, and those that
+    only join others, in five languages."""
+    return STOP_WORDS | frozenset(query(_GENERIC))
+
+
+def can_be_subject(term: str) -> bool:
+    """Whether a prompt may be about this: a number or a letter alone is nothing."""
+    return len(term) > 1 and term not in generic() and _PARTICLES.isdisjoint(term)
+
+
+@cache
 def _part_boundary(upper: str, lower: str) -> re.Pattern[str]:
     return re.compile(
         f"{_SEPARATORS.pattern}"
@@ -334,3 +346,42 @@ while who whom whose why will with would you your
 """
 STOP_WORDS = frozenset(map(stem, _COMMON.split()))
 """Terms that a query does not ask for. They are indexed like all others."""
+
+_GENERIC = """
+add address again ahead ask back before best better branch break broken bug build change check clean
+code come comment commit continue create debug delete describe didn do doesn don done edit error
+everything explain fail failure feature file find first fix function get give go good great hello
+help here hey hi implement improve isn issue keep know let like list longer look make maybe merge
+minute need new next nice now ok okay old one only open option perfect phase plan please pr problem
+proceed project pull push read ready really rebase refactor remove rename repository request review
+right run same second see set short shorter show something sorry sound start step still stop
+suggestion summary sure take tell test thank thing think third time today tomorrow try two
+understand undo up update use using variant wait want way well work write wrong yes
+aber alle alles als also am an auch auf aus ändere ändern bei bereit bin bis bist bitte da danach
+danke dann das dass dein deinen dem den der des die dies dir doch du durch ein eine einen einmal er
+erklär erkläre erklären erste es etwas falsch fertig füge für ganz geht genau gerne gib gut habe
+hallo hast hat heute hier hinzu hoch ich ihr im immer in ist ja jetzt kann kannst kein klar können
+kurz lass lies los mach machen mal man mehr mein mich mir mit morgen muss na nach nächste nein nicht
+nichts noch nochmal nun nur ob oder ohne okay passt perfekt prima probier probiere prüf prüfe
+richtig rückgängig sag schau schlecht schon schön schreib sehr sein sich sicher sie sind so soll
+sollen stopp super teste toll tun um und uns versuch versuche vielleicht von vor vorschlag war warum
+was weiter welche wenn wer wie wieder wir wird wo zeig zeige zu zum zur zweite
+accord ah-oui aller alors annule après arrête as-tu attends au aujourd'hui aussi autre aux avec avis
+bien bon bonjour bonne c'est-à-dire ce cela ces cette change comme commence corrige ça dans de des
+deux deuxième devrait dire dis-moi dois donc du elle en encore ensuite envoie es-tu essaie est-ce et
+exactement explique expliquer être faire fais-le fait faut faux génial ils je la lance les leur lis
+lui ma maintenant mais mal marche merci même mon montre ne non nous nouveau on ou où par parfait pas
+peut peux-tu plaît plus pour pourquoi pousse premier prends prêt puis quand que quel quelle qui quoi
+refais regarde reprends répète sa sais salut se ses si son sont suis sur ta tes teste ton toujours
+tous tout très un une va-t-il vais vas-y vers veux vérifie voilà vont vous vrai vraiment
+adelante ahora al algo antes aquí arregla así bien buenas bueno buenos cambia cierto claro como
+comprueba con continúa correcto corrige cosa creo cual cuando de debería deja del desde deshaz
+después día donde dos el ella empieza en envía eres es esa ese eso espera está estás esto exacto
+explica explicar favor funciona genial gracias ha hacer hago has hasta hay haz hola hoy intenta
+intentar la las le lee listo lo los luego mal más me mi mira mucho muestra muy nada no nos nuevo
+opción otra otro para perfecto pero por porque primera prueba puede puedes que quiero repite segunda
+seguro ser sé si siempre sigue sin sobre son su sube también te tengo tiene todo tu un una vale
+vamos ve voy vuelve ya yo
+今天 今日 明天 现在 继续 可以 开始 接着 接下 下来 提交 推送 完成 方案 建议 觉得 问题 确定 应该
+"""
+_PARTICLES = frozenset("的了吗呢吧啊我你您他她它们是不没很好这那哪什么怎请谢再一两第个")

@@ -52,7 +52,7 @@ def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any)
 def test_passages_are_shown_with_speaker_and_day(connection: Connection) -> None:
     add_excerpt(connection, RULE, days_ago=1, kind="correction")
     add_excerpt(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
-    found = context_from_hits(search([connection], "app", "commit the change of the exporter", 500))
+    found = context_from_hits(search([connection], "app", "never fix every exporter yourself", 500))
     assert found.text == (
         f"{excerpt_search.HEADING}\n\n- [user, yesterday] {RULE}\n"
         "- [agent, today] The exporter was fixed, and every change of it arrives.\n"
@@ -65,7 +65,30 @@ def test_an_earlier_prompt_that_says_the_same_is_left_out(connection: Connection
     add_excerpt(connection, "Go through the failing exporter tests locally.")
     prompt = "Please go through the failing exporter tests locally, then fix the importer."
     assert texts(connection, prompt) == []
-    assert texts(connection, "which exporter tests were failing") != []
+    assert texts(connection, "which exporter tests ran locally") != []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "2",
+        "ok, go on",
+        "Danke! Mach weiter.",
+        "Merci, vas-y",
+        "sí, sigue por favor",
+        "谢谢，请继续",
+    ],
+)
+def test_a_prompt_without_a_subject_is_given_nothing(connection: Connection, prompt: str) -> None:
+    add_excerpt(connection, RULE)
+    add_excerpt(connection, f"{prompt} 2, the exporter", "s2")
+    worth = "Timestamps are stored as whole milliseconds in the ledger."
+    about = {"session": "s1", "said_by": "agent", "worth": 4_000}
+    observation(Graph(connection), "s1", "statement", worth, **about)  # type: ignore[arg-type]
+    session(Graph(connection), "s1", 1, completed="Began")
+    assert texts(connection, prompt) == texts(connection, "lovely weather outside") == []
+    assert worth in texts(connection, f"{prompt} - never touch the exporter")
+    assert texts(connection, "milliseconds in a ledger?") == [worth]
 
 
 def test_past_work_follows_what_shares_words(connection: Connection) -> None:
@@ -77,37 +100,39 @@ def test_past_work_follows_what_shares_words(connection: Connection) -> None:
     node_id = observation(graph, "s1", "statement", worth, **about)  # type: ignore[arg-type]
     little = "The third helper of the parser has one more blank line."
     observation(graph, "s1", "statement", little, session="s1", said_by="agent", worth=1_000)
-    hits = search([connection], "app", "commit the exporter", 500)
+    hits = search([connection], "app", "never touch the exporter", 500)
     assert [hit.text for hit in hits] == [RULE, worth]
     assert context_from_hits(hits).text.endswith(f"- [agent] {worth}\n")
     assert context_from_hits(hits).items[1].id == node_id
-    assert texts(connection, "commit the exporter", given={str(node_id)}) == [RULE]
-    assert texts(connection, "commit the exporter", given_text=f"- {worth}\n") == [RULE]
+    assert texts(connection, "never touch the exporter", given={str(node_id)}) == [RULE]
+    assert texts(connection, "never touch the exporter", given_text=f"- {worth}\n") == [RULE]
 
 
 def test_one_word_is_not_enough_unless_the_prompt_has_no_more(connection: Connection) -> None:
     add_excerpt(connection, RULE)
     assert texts(connection, "rename the exporter module to writer") == []
-    assert texts(connection, "exporter?") == [RULE]
+    assert texts(connection, "exporter?") == []
+    add_excerpt(connection, "The lock is taken in `exporter.py`.")
+    assert texts(connection, "exporter?") == ["The lock is taken in `exporter.py`."]
     assert texts(connection, "") == texts(connection, "the and of") == []
-    assert texts(connection, '"* NEAR( exporter^ OR commit" -') == [RULE]
+    assert texts(connection, '"* NEAR( exporter^ OR never" -') == [RULE]
 
 
 def test_other_projects_and_the_current_session_are_left_out(connection: Connection) -> None:
     add_excerpt(connection, RULE, project="other")
     add_excerpt(connection, RULE, project=None)
     add_excerpt(connection, RULE, session="mine")
-    assert texts(connection, "commit the exporter", session="mine") == []
-    assert texts(connection, "commit the exporter") == [RULE]
+    assert texts(connection, "never touch the exporter", session="mine") == []
+    assert texts(connection, "never touch the exporter") == [RULE]
 
 
 def test_passages_that_were_shown_before_are_left_out(connection: Connection) -> None:
     add_excerpt(connection, RULE)
     said_again = "Again: never commit yourself, I review every change of the exporter!"
     add_excerpt(connection, said_again, "s2")
-    assert len(texts(connection, "commit the exporter change")) == 1
-    again = texts(connection, "commit the exporter change")
-    assert texts(connection, "commit the exporter change", given={*map(digest, again)}) != again
+    assert len(texts(connection, "never touch the exporter")) == 1
+    again = texts(connection, "never touch the exporter")
+    assert texts(connection, "never touch the exporter", given={*map(digest, again)}) != again
 
 
 def test_newer_sessions_and_passages_of_the_user_come_first(connection: Connection) -> None:
@@ -129,7 +154,7 @@ def test_a_long_prompt_is_searched(connection: Connection) -> None:
     add_excerpt(connection, RULE)
     for number in range(600):
         add_excerpt(connection, f"word{number % 300} filler{number}", "s2")
-    prompt = " ".join(f"word{number}" for number in range(300)) + " commit exporter review"
+    prompt = " ".join(f"word{number}" for number in range(300)) + " never exporter yourself"
     assert RULE in texts(connection, prompt, 4_000)
     assert texts(connection, "x" * 1_000_000) == []
 

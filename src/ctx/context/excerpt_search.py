@@ -98,8 +98,7 @@ def search(
     it is known. The last store is the user's, which has the excerpts.
     """
     connection = connections[-1]
-    all_terms = _terms(prompt)
-    wanted = _rarest(connection, all_terms)
+    wanted = _rarest(connection, _subject(prompt))
     if not wanted:
         return []
     query = " OR ".join(f'"{term}"' for term in wanted)
@@ -109,18 +108,17 @@ def search(
         for age, each in enumerate(hook_queries.sessions_with_excerpts(connection, project))
     }
     hits = _rank_hits([Hit(*row) for row in rows], ages)
-    fewest = min(_FEWEST_SHARED, len(wanted))
     stated = _hits_of_nodes(
         connections,
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
     # Excerpts have no id.
     asked, before = frozenset(wanted), frozenset(given) - {""}
-    in_prompt = frozenset(all_terms)
+    in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
     news = (
         (hit, own)
         for hit, own in ((hit, terms.significant(hit.text)) for hit in (*stated, *hits))
-        if len(own & asked) >= fewest
+        if _is_about(hit.text, own, asked)
         and not _is_question(hit)
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
@@ -129,11 +127,14 @@ def search(
     # Other lines are headings, names of files and the frame of a context.
     known = [terms.significant(line) for line in given_text.splitlines() if line.startswith("- ")]
     chosen, left = _hits_in_budget(news, int(budget * _SEARCHED), known)
-    further = (
+    further = [
         (hit, terms.significant(hit.text))
         for hit in _past_work(connections, project, session, asked)
         if hit.node not in before and digest(hit.text) not in before
-    )
+    ]
+    if not chosen and not any(_is_about(hit.text, own, asked) for hit, own in further):
+        # Memory has nothing about the prompt, or the prompt is small talk.
+        return []
     return chosen + _hits_in_budget(further, left + budget - int(budget * _SEARCHED), known)[0]
 
 
@@ -148,10 +149,9 @@ def search_strictly(
 
     At least one of three rare words is from a name, or there are four.
     """
-    all_terms = _terms(prompt)
     counts = {
         term: hook_queries.excerpts_with(connection, term, _COUNTED_TO)
-        for term in dict.fromkeys(all_terms[:_MOST_COUNTED])
+        for term in _subject(prompt)[:_MOST_COUNTED]
         if len(term) >= _SHORTEST_RARE
     }
     most = max(3, hook_queries.count_excerpts(connection, project) // _RARE)
@@ -161,7 +161,7 @@ def search_strictly(
     named = terms.significant(" ".join(layer_rows.names(prompt)))
     query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
-    in_prompt = frozenset(all_terms)
+    in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
     hits = [
         (hit, own)
         for hit, own in (
@@ -254,8 +254,16 @@ def line_of(hit: Hit) -> str:
     return f"- [{hit.source}, {age}] {flat(hit.text)}\n"
 
 
-def _terms(prompt: str) -> list[str]:
-    return [term for term in terms.query(prompt[:_LONGEST_PROMPT]) if term not in terms.STOP_WORDS]
+def _subject(prompt: str) -> list[str]:
+    """The terms of what a prompt is about; none for `thanks` or `go on`."""
+    return [*filter(terms.can_be_subject, terms.query(prompt[:_LONGEST_PROMPT]))]
+
+
+def _is_about(text: str, own: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether a text shares two words with a prompt. A single word has to be from a name in it."""
+    if len(asked) > 1:
+        return len(own & asked) >= _FEWEST_SHARED
+    return asked <= terms.significant(" ".join(layer_rows.names(text)))
 
 
 def _is_question(hit: Hit) -> bool:

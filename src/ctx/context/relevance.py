@@ -32,20 +32,6 @@ _COVERS_NAMED = 0.12
 _LEAST_WORDS = 2
 """How many of the prompt's topic words must be in the node."""
 _LONGEST = 4_000
-# Words that people use in prompts about anything.
-_GENERIC_WORDS = frozenset(
-    terms.query(
-        "add again ask before break broken bug build change check clean code come create debug"
-        " delete describe do done edit error everything explain fail failing failure feature file"
-        " find first fix fixed function get give go good help implement improve issue know let"
-        " like list look make need next new now old ok only open plan please problem project"
-        " read refactor remove rename repository run same see set show something still sure take"
-        " tell test tests thing think time try understand update use using want way why work"
-        " working write wrong yes review reviews pr prs pull request requests push pushed commit"
-        " commits committed merge merged comment comments branch branches rebase continue proceed"
-        " ahead thanks address step phase summary"
-    )
-)
 _SOURCE_WORDS = frozenset(terms.query("said by the user agent proposed agreed to"))
 _LEAST_NEW_SHARE = 0.25
 """The least part of a node's words that are not in the prompt."""
@@ -97,7 +83,7 @@ def choose(
 ) -> list[RelevantNode]:
     """The few nodes that an agent should see, most urgent first."""
     asked = set(terms.query(prompt))
-    about = asked - _GENERIC_WORDS - terms.STOP_WORDS
+    about = set(filter(terms.can_be_subject, asked))
     if len(about) < _LEAST_WORDS and not (said.paths or said.names or said.codes):
         return []
     # A file is named for many reasons; the other words show what is wanted.
