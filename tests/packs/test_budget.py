@@ -8,6 +8,7 @@ from ctx.errors import BudgetExceeded
 from ctx.packs import budget, pack_text
 from ctx.packs.budget import ChunkOffer, fill
 from ctx.packs.prompt_pack import Chunk
+from ctx.redaction import redact
 from tests import effort
 
 
@@ -93,12 +94,14 @@ def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
 
 
 def test_a_budget_below_one_chunk_is_an_error() -> None:
-    offers = [ChunkOffer(chunk("best", 1.0, 300), "brief"), ChunkOffer(chunk("b", 0.9, 10))]
+    secret = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    offers = [ChunkOffer(chunk("best", 1.0, 300), secret), ChunkOffer(chunk("b", 0.9, 10))]
+    brief = redact(secret).text
     least = budget.smallest(offers)
-    assert least == pack_text.cost(offers[0].chunk._replace(snippet="brief"))
+    assert least == pack_text.cost(offers[0].chunk._replace(snippet=brief))
     with pytest.raises(BudgetExceeded, match=f"takes {least} tokens, and there are {least - 1}"):
         fill(offers, least - 1)
-    assert [each.snippet for each in fill(offers, least).chunks] == ["brief"]
+    assert [each.snippet for each in fill(offers, least).chunks] == [brief]
     assert budget.smallest([]) == 0
     assert fill([], 0) == ((), ())
 

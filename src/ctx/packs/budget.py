@@ -157,10 +157,10 @@ def _smallest(offer: ChunkOffer) -> Chunk:
 
 def _first_chunk(offer: ChunkOffer, room: int) -> Chunk:
     """The most relevant chunk, whole or in brief. A pack without it is useless: E010."""
-    if chunk := _fit_chunk(offer, room):
-        return chunk
-    needed = _smallest(offer).tokens
-    raise BudgetExceeded(f"One chunk takes {needed:,} tokens, and there are {room:,}.")
+    chunk = _fit_chunk(offer, room) or _smallest(offer)
+    if chunk.tokens > room:
+        raise BudgetExceeded(f"One chunk takes {chunk.tokens:,} tokens, and there are {room:,}.")
+    return chunk
 
 
 def _fit_chunk(offer: ChunkOffer, room: int) -> Chunk | None:
