@@ -232,7 +232,8 @@ SEVERAL = {f"src/{each}.cc": "static int check() { return 1; }\n" for each in "a
         (
             {
                 **SEVERAL,
-                "src/near.h": "namespace ns { inline int check() { return 1; } }\n",
+                "aside/near.h": "",
+                "src/lib/near.h": "namespace ns { inline int check() { return 1; } }\n",
                 "src/near.cc": '#include "near.h"\nint f() { return ns::check(); }\n',
             },
             ["f → ns::check, high"],

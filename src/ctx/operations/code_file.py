@@ -5,7 +5,7 @@ inside of the project, and its name is not one of files that hold secrets.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx import disk
@@ -150,28 +150,25 @@ def _items(opened: OpenIndex, file: IndexedFile) -> tuple[tuple[FileItem, ...], 
     ends |= {edge.target for some in callees.values() for edge in some[:_MOST_SITES]}
     by_id = {each.id: each for each in code.located(ends)}
 
-    def sites(edges: Iterable[CodeEdge], *, calling: bool) -> tuple[CallSite, ...]:
+    def sites(edges: Sequence[CodeEdge], *, calling: bool) -> tuple[tuple[CallSite, ...], int]:
+        """The first ones, and how many more there are."""
         found = []
-        for edge in edges:
+        for edge in edges[:_MOST_SITES]:
             item = by_id.get(edge.source if calling else edge.target)
             if item:
                 line = edge.line if calling else item.line
                 found.append(CallSite(item.name, item.path, line, edge.confidence))
-        return tuple(found)
+        return tuple(found), len(edges) - len(found)
 
-    made = []
-    for item, entry in outline[:_MOST_ITEMS]:
-        calling, called = callers.get(item, []), callees.get(item, [])
-        made.append(
-            FileItem(
-                entry,
-                sites(calling[:_MOST_SITES], calling=True),
-                max(0, len(calling) - _MOST_SITES),
-                sites(called[:_MOST_SITES], calling=False),
-                max(0, len(called) - _MOST_SITES),
-            )
+    made = tuple(
+        FileItem(
+            entry,
+            *sites(callers.get(item, ()), calling=True),
+            *sites(callees.get(item, ()), calling=False),
         )
-    return tuple(made), max(0, len(outline) - _MOST_ITEMS)
+        for item, entry in outline[:_MOST_ITEMS]
+    )
+    return made, max(0, len(outline) - _MOST_ITEMS)
 
 
 def _nodes(memory: Memory, about: list[FileMention]) -> tuple[tuple[MentioningNode, ...], int]:

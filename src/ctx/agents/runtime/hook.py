@@ -392,17 +392,13 @@ def _has_command(hook: Hook, tail: bytes) -> bool:
 
     The context from ctx also mentions commands, but in entries of other types.
     """
-    for mark in _COMMAND:
-        at = tail.find(mark)
-        while at >= 0:
-            start = tail.rfind(b"\n", 0, at) + 1
-            end = tail.find(b"\n", at)
-            line = tail[start:] if end < 0 else tail[start:end]
-            # The beginning of the first line may be missing.
-            if not start or hook.host.is_by_agent(line):
-                return True
-            at = tail.find(mark, end) if end >= 0 else -1
-    return False
+    return any(
+        # The beginning of the first line may be missing.
+        mark in line and (number == 0 or hook.host.is_by_agent(line))
+        for mark in _COMMAND
+        if mark in tail
+        for number, line in enumerate(tail.split(b"\n"))
+    )
 
 
 def _home(environment: "dict[str, str]") -> str:

@@ -141,9 +141,7 @@ class PytestReader(OutputReader):
             while end < len(lines) and lines[end].startswith(" "):
                 text_lines.append(lines[end].strip())
                 end += 1
-        if end >= len(lines):
-            return end if text_lines else at
-        match = _LOCATED.fullmatch(lines[end])
+        match = _LOCATED.fullmatch(lines[end]) if end < len(lines) else None
         if match is None or not (text_lines or match[4]):
             return at
         kind = lines[end].partition(f":{match[2]}: ")[2]

@@ -131,8 +131,8 @@ class CRules(ResolutionRules):
         if not files:
             return None
         # Among several files, the nearest one.
-        files.sort(key=lambda file: (-_common(file, path), file.count("/"), file))
-        return self.world.ids[files[0]]
+        nearest = min(files, key=lambda file: (-_common(file, path), file.count("/"), file))
+        return self.world.ids[nearest]
 
     def _includes(self, number: int) -> list[int]:
         """The files that a file includes directly."""
