@@ -208,6 +208,8 @@ def test_a_step_has_limits(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
         assert (kept.files, kept.not_kept) == (("src/part3.py",), ())
     monkeypatch.setenv("CTX_INGESTION_MAX_BYTES_PER_STEP", "100")
     with open_shop(shop) as project:
+        project.observe_file_write("src/exact.py", "x = 98765\n" * 10)
+        assert project.flush_step().files == ("src/exact.py",)
         project.observe_file_write("src/large.py", "y = 1\n" * 20)
         project.observe_file_write("src/small.py", "y = 2\n" * 10)
         project.observe_command("make", "first\n" * 20 + "last\n", 1)

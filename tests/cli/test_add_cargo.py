@@ -279,6 +279,8 @@ def test_where_there_is_nothing_to_describe(
     (repo / "linked").mkdir()
     (repo / "linked" / "Cargo.toml").symlink_to(other / "Cargo.toml")
     assert ctx("add", "cargo").err.startswith(nothing)
+    write(repo, {"a/Cargo.toml": "[package]\n", "b/Cargo.toml": "[package]\n"})
+    assert "E029: cargo can describe none of the manifests.\n" in ctx("add", "cargo").err
     write(repo, {"Cargo.toml": "[package]\nname = 1\n"})
     ran = ctx("add", "cargo")
     assert ran.code == 1

@@ -92,6 +92,8 @@ def test_narrative_is_kept_when_it_changed(project: Path, ctx: Ctx) -> None:
         "decisions/0001-jitter-ab12.md",
         "tasks/task_0001-x-ab12.md",
     ]
+    assert ctx("tag", "task_0001", "area:x").code == 0
+    assert "\n  # task " in ctx("commit", "-m", "Tag").out
     # Decisions are on one page.
     assert "Use jitter" in (narrative / "decisions.md").read_text()
     assert documents() is None

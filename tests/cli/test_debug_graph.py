@@ -76,7 +76,7 @@ def test_a_limit_says_what_it_left_out(shop: Path, ctx: Ctx) -> None:
     # The file that has most to do with others comes first.
     assert [vertex["id"] for vertex in drawn["vertices"]] == ["file:far.py", "file:net.py"]
     assert drawn["left_out"] == 1
-    ran = ctx("debug", "graph", "--limit", "2", "--format", "dot")
+    ran = ctx("debug", "graph", "--limit", "2", "--depth", "20", "--format", "dot")
     assert "// 1 more left out (--limit)\n}\n" in ran.out
     assert "%% 1 more" in ctx("debug", "graph", "--limit", "2", "--format", "mermaid").out
     assert "1 more left out" in ctx("debug", "graph", "--limit", "2").out

@@ -8,6 +8,7 @@ import pytest
 from ctx.code.file_reader import FileToRead
 from ctx.code.process_pool import READ_BATCH, ProcessPool
 from ctx.code.vocabulary import LARGEST_FILE
+from ctx.errors import ProgramFailure
 from tests.thread_locks import waits
 
 DIES = """
@@ -64,6 +65,12 @@ def test_a_pool_that_is_left_early_leaves_no_thread_and_no_process(tmp_path: Pat
     assert len(pool._threads) == 4
     assert not any(thread.is_alive() for thread in pool._threads)
     assert all(process.returncode is not None for process in pool._alive)
+
+
+def test_workers_that_do_not_start_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "false")
+    with ProcessPool() as pool, pytest.raises(ProgramFailure):
+        list(pool.read("", LARGEST_FILE, [FileToRead(0, "m.py")]))
 
 
 def test_workers_are_started_and_ended_under_the_lock(tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ def test_no_new_history_begins_after_a_removal(based: Path, ctx: Ctx) -> None:
 
 def test_a_removed_commit_can_be_given_up(based: Path, ctx: Ctx) -> None:
     lost = commit(ctx, "One.")
+    assert "is in use" in ctx("stage", "abort", "--commit", lost[:8], "--dry-run").err
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
     ctx("-q", "add", "--type", "fact", "Two.")

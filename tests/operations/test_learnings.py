@@ -81,6 +81,8 @@ def test_confidence_grows_with_sessions_and_fades_with_time(
     add_session(memory, 4, days_ago=0)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.75, 4)]
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW + 35 * DAY_MS)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     memory.local.execute("DELETE FROM events")
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 120 * DAY_MS)
     # It fades with time, whether or not a session ends.

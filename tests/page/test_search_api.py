@@ -200,5 +200,6 @@ def test_a_program_is_no_person(served: Served) -> None:
         assert program.get(node).json()["node"]["source"] == "agent"
         base = base_of(visitor)
         assert program.post(f"{base}/now", data={"do": f"pin {made['id']}"}).status_code == 403
+        assert program.get("/api/v1/nodes", params={"project": "/no/where"}).status_code == 400
         program.get("/api/v1/nodes", params={"project": "/usr"})
         assert ">/usr<" not in visitor.get(f"{base}/now").text
