@@ -67,7 +67,7 @@ ELSEWHERE = {
     "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"}
     | {"excerpts", "excerpts_fts"},
     # A hook loads no more than it must.
-    "context/hook_queries.py": {"commands", "pending", "sessions", "symbol_changes", "events"}
+    "context/hook_queries.py": {"commands", "pending", "sessions", "events"}
     | {"records", "nodes", "edges", "tags", "views"}
     | {"excerpts", "excerpts_fts", "session_commands", "session_teams", "nodes_fts"},
     # And so does a shell that asks what a word may become.

@@ -10,7 +10,9 @@ was at each start, and a project that is there is not imported again.
 
 Beside ctx, in the same tokens: BM25 over what memory has, with the first prompt; short messages of
 the user, newest first; and two linear orders, learned from the labels of the other projects, with
-and without the prompt. Needs numpy, scikit-learn and lightgbm (the kit imports it).
+and without the prompt. `--again` asks the memory in OUT again, with the layers and the search of
+this ctx, so another design is measured in a minute. Needs numpy, scikit-learn and lightgbm (the kit
+imports it).
 """
 
 import argparse
@@ -19,9 +21,11 @@ import json
 import math
 import random
 import shutil
+import sqlite3
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +35,9 @@ from bench.starts import passages
 from bench.starts.passages import OF_PROMPT, Candidates, Chances
 from ctx import clock
 from ctx.agents.specstory import history as specstory
+from ctx.config import schema
+from ctx.context import excerpt_search, layers
+from ctx.context.layers import ContextRequest
 from ctx.hosts.transcript_reader import digest
 
 BUDGETS = (800, 1_600, 2_400)
@@ -42,6 +49,8 @@ _REGULARITY = 0.005
 _UNKNOWN, _GRADED, _NEEDED = 0.3, 1.0, 1.5
 """The weights of passages that nobody graded, that are of no use, and that are."""
 _ROUNDS = 2_000
+_LATER_MS = 16 * 60_000
+"""A session starts so long after the clock was set, by which earlier ones were remembered."""
 
 
 class Kit:
@@ -196,6 +205,46 @@ def _keep(kit: Kit, walk: Any, session: Any, label: Any, history: Any, folder: P
         "graded": graded,
     }
     (place / "given.json").write_text(json.dumps(given, ensure_ascii=False), "utf-8")
+
+
+def give_again(kit: Kit, labels: Any, out: Path) -> None:
+    """Ask for the context and the passages for the first prompt again, as the hooks of this ctx do.
+
+    Sessions stay as they were imported.
+    """
+    for label in labels["starts"]:
+        place = out / labels["project"] / label["sid"]
+        if not (place / "given.json").exists():
+            continue
+        given = json.loads((place / "given.json").read_text("utf-8"))
+        now_ms = int(passages.as_start(given).timestamp() * 1000) + _LATER_MS
+        clock.now_ms = partial(int, now_ms)
+        with closing(
+            sqlite3.connect(f"{(place / 'store.db').as_uri()}?mode=ro", uri=True)
+        ) as store:
+            found = store.execute(
+                "SELECT project FROM sessions GROUP BY project ORDER BY count(*) DESC LIMIT 1"
+            ).fetchone()
+            project, session = found[0] if found else None, given["session"]
+            wanted = ContextRequest(project, None, _setting("context.budget"), session=session)
+            context = layers.context([store], wanted)
+            known = {each.digest for each in context.items} | {each.id for each in context.items}
+            hits = excerpt_search.search(
+                *([store], project, given["prompt"], _setting("context.prompt_budget")),
+                session=session,
+                given=known,
+                given_text=context.text,
+            )
+        hint = excerpt_search.context_from_hits(hits).text
+        items = [item for _, item in kit.product.context_items(context.text)]
+        given |= {"context": context.text, "hint": hint, "items": items + kit.product.blocks(hint)}
+        (place / "given.json").write_text(json.dumps(given, ensure_ascii=False), "utf-8")
+
+
+def _setting(name: str) -> int:
+    value = schema.SETTINGS[name].default
+    assert isinstance(value, int)
+    return value
 
 
 # What is right
@@ -415,6 +464,9 @@ def main() -> int:
     parser.add_argument("mirrors", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("projects", nargs="*", metavar="PROJECT")
+    parser.add_argument(
+        "--again", action="store_true", help="ask memory that is in OUT again, with this ctx"
+    )
     options = parser.parse_args()
     kit, out = Kit(options.kit.resolve()), options.out.resolve()
     command = str(Path(sys.executable).with_name("ctx"))
@@ -422,7 +474,10 @@ def main() -> int:
     starts: list[Start] = []
     for labels in kit.labels:
         if not options.projects or labels["project"] in options.projects:
-            remember(kit, labels, options.mirrors.resolve(), out, command)
+            if options.again:
+                give_again(kit, labels, out)
+            else:
+                remember(kit, labels, options.mirrors.resolve(), out, command)
             starts += (each for each in read(kit, labels, out) if each.candidates.passages)
     show(starts)
     return 0

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ctx.capture import pipeline
 from ctx.context import hook_queries, layers
 from ctx.exchange.foreign import claude_mem
 from tests.capture.conversations import Client, context_of
 from tests.cli.conftest import Add
-from tests.conftest import Ctx, git
+from tests.conftest import Ctx
 from tests.exchange.foreign import databases
-from tests.packs.session_store import change, learning, session, step
+from tests.packs.session_store import session, step
 
 
 @pytest.fixture
@@ -20,9 +19,8 @@ def client(repo: Path, surroundings: Path, add: Add) -> Client:
     client = Client(surroundings / ".ctx", repo)
     with client.memory() as memory:
         session(memory.user, "s1", 1, completed="Refresh takes a lock")
-        change(memory.user, "s1", "auth.py", "def refresh()")
         for number in range(12):
-            learning(memory.user, "gotcha", f"Learning {number}")
+            session(memory.user, f"old{number}", number + 2, completed=f"Step {number} " * 9)
     return client
 
 
@@ -47,16 +45,16 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     sizes = {each["name"]: each["tokens"] for each in told["layers"]}
     frame = told["tokens"] - sum(sizes.values())
     rows = [line.split("  ") for line in ctx("context", "--explain").out.splitlines()]
-    shown = next(each for each in told["layers"] if each["name"] == "learnings")
+    shown = next(each for each in told["layers"] if each["name"] == "sessions")
     assert 0 < shown["shown"] < 10
     assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]]
-    assert [row[0].replace(" ", "_") for row in cells] == [*sizes, "frame"]
+    assert [row[0] for row in cells] == [*sizes, "frame"]
     by_name = {row[0]: row[1:] for row in cells}
-    assert by_name["memory"] == [str(sizes["memory"]), "700", "1", "nodes of the view `default`"]
-    assert by_name["learnings"] == [
-        *(str(sizes["learnings"]), "40", str(shown["shown"]), str(shown["left_out"])),
-        "nodes tagged `learning:`",
+    assert by_name["memory"] == [str(sizes["memory"]), "560", "1", "nodes of the view `default`"]
+    assert by_name["sessions"] == [
+        *(str(sizes["sessions"]), "80", str(shown["shown"]), str(shown["left_out"])),
+        "sessions and their summaries",
     ]
     assert by_name["rules"][-1] == (
         "observations tagged `kind:rule`, `kind:correction` or `kind:decision`"
@@ -78,8 +76,8 @@ def test_settings_and_other_places(client: Client, ctx: Ctx, tmp_path: Path) -> 
         assert small["budget"] == 100
         assert small["tokens"] <= 100
         assert not small["is_ready"]
-    fewer = ctx("context", "--set", "context.learnings_cap=0", "--format=json").json
-    assert "Learning 1" not in fewer["text"]
+    fewer = ctx("context", "--set", "context.session_index_cap=0", "--format=json").json
+    assert "Step 1" not in fewer["text"]
     prompt = ctx("context", "--prompt=refresh", "--set=context.prompt_budget=77", "--format=json")
     assert prompt.json["budget"] == 77
     elsewhere = tmp_path / "elsewhere"
@@ -137,15 +135,12 @@ def imported(repo: Path, ctx: Ctx, tmp_path: Path) -> Path:
 def test_imported_sessions_reach_agents(imported: Path, ctx: Ctx) -> None:
     assert hook_queries.IMPORTED == claude_mem.SOURCE
     text = ctx("context").out
-    assert text.count("[discovery] ") == 3
-    assert text.count("Jobs have ids") == 1
     # Only the last summary of a session is shown.
     assert text.count("Jobs are put back first") == 1
     assert "Looked at the queue" not in text
     assert "Not about this" not in text
-    assert "Locks are files" not in ctx("context", "--set=context.observations_cap=0").out
-    found = ctx("context", "--prompt=Which files are locks?", "--set=context.observations_cap=0")
-    assert "] Locks are files\n" in found.out
+    assert "Locks are files" not in text
+    assert "] Locks are files\n" in ctx("context", "--prompt=Which files are locks?").out
 
 
 def test_a_session_that_was_captured_and_imported_appears_once(
@@ -157,47 +152,8 @@ def test_a_session_that_was_captured_and_imported_appears_once(
     text = ctx("context").out
     assert text.count("Jobs stay in the queue") == 1
     assert "Jobs are put back first" not in text
-    assert "[discovery]" not in text
     assert "Locks are files" not in ctx("context", "--prompt=Which files are locks?").out
     assert "Locks are files" in ctx("recall", "locks files").out
-
-
-def test_changes_of_another_working_tree(
-    repo: Path, surroundings: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(path: Path, before: str | None, after: str) -> None:
-        told = {"type": "update" if before else "create", "originalFile": before}
-        path.write_text(after)
-        given = {"file_path": str(path), "content": after}
-        said = talk.payload("PostToolUse", tool_name="Write", tool_input=given, tool_response=told)
-        client.hook("post-tool-use", said)
-
-    kept, stays = "def total(items):\n    return 1\n", "def stays():\n    return 2\n"
-    (repo / "shop.py").write_text(kept + stays)
-    git("add", "-A")
-    git("commit", "-qm", "First")
-    other = tmp_path / "other"
-    git("worktree", "add", "-q", str(other))
-    client = Client(surroundings / ".ctx", other)
-    talk = client.talk("there")
-    talk.start()
-    write(other / "shop.py", kept + stays, kept.replace("1", "sum(items)"))
-    write(other / "cart.py", None, "def add(item):\n    pass\n")
-    client.apply()
-    with client.memory() as memory:
-        pipeline.take(memory, client.home)
-    monkeypatch.chdir(other)
-    there = ctx("context").out
-    for line in ("def total(items)  [MODIFIED]", "def stays()  [DELETED]", "def add(item)  [NEW]"):
-        assert line in there
-    monkeypatch.chdir(repo)
-    assert "Recently Changed Code" not in ctx("context").out
-    # As soon as the changes are here, they are shown here.
-    (repo / "cart.py").write_text("# The cart\ndef add(item):\n    pass\n")
-    assert "def add(item)  [NEW]" in (here := ctx("context").out)
-    assert "def total" not in here
-    (repo / "shop.py").write_text((other / "shop.py").read_text())
-    assert "def total(items)  [MODIFIED]" in ctx("context").out
 
 
 def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx) -> None:
@@ -216,8 +172,8 @@ def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx
         made.tag(known, "learning:convention")
     shown = ctx("context").out
     assert "## Recent Sessions\n- [today] Theirs; and more\n- [yesterday] Refresh takes" in shown
-    assert "- Convention: Theirs to know\n" in shown
-    assert "## Relevant Past Work\n- [decision] They use uv. It is faster.\n" in shown
+    assert "Theirs to know\n" in shown
+    assert "They use uv It is faster." in ctx("context", "--prompt=do they use uv?").out
     assert context_of(client.talk().start()) == shown
 
 
@@ -232,10 +188,8 @@ def test_each_item_says_why_it_is_there(client: Client, ctx: Ctx, add: Add) -> N
     assert (pinned["age_days"], pinned["tokens"] > 0) == (0, True)
     stated = next(each for text, each in items.items() if "We use SQLite" in text)
     assert stated["reason"] == "`tier:reference`, in the view `default`"
-    learned = [each for each in told["items"] if each["layer"] == "learnings"]
-    assert all(each["reason"].startswith("learning with confidence") for each in learned)
-    code = next(each for each in told["items"] if each["layer"] == "code")
-    assert (code["id"], code["source"]) == ("", "repository")
+    listed = [each for each in told["items"] if each["layer"] == "sessions"]
+    assert {each["reason"] for each in listed} == {"one of the latest sessions"}
     # The texts of the items are the text of the context, in the same order.
     at = 0
     for each in told["items"]:
@@ -244,8 +198,8 @@ def test_each_item_says_why_it_is_there(client: Client, ctx: Ctx, add: Add) -> N
     for name, tokens in by_layer.items():
         parts = [each["tokens"] for each in told["items"] if each["layer"] == name]
         assert sum(parts) <= tokens
-    assert {each["layer"] for each in told["omitted"]} == {"learnings"}
-    assert told["omitted"][0]["reason"] == "no room: the layer learnings has 40 tokens"
+    assert {each["layer"] for each in told["omitted"]} == {"sessions"}
+    assert told["omitted"][0]["reason"] == "no room: the layer sessions has 80 tokens"
 
 
 def test_what_has_no_room_is_named(ctx: Ctx, repo: Path, add: Add) -> None:

@@ -9,7 +9,7 @@ from ctx.hook_files import spool
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
-from tests.packs.session_store import change, command, session
+from tests.packs.session_store import command, message, session
 
 
 @pytest.fixture
@@ -102,22 +102,22 @@ def test_all_that_is_not_a_node_has_its_text_and_a_reason(
     with client.memory() as memory:
         user = memory.user
         session(user, "earlier", 1)
-        change(user, "earlier", "auth/service.py", "def refresh(self) -> Token")
+        message(user, "earlier", 1, "Name the table orders everywhere")
         command(user, "earlier", "make test", runs=4)
         user.connection.execute(
             "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text,"
-            " terms) VALUES ('earlier', 'app', 's', 0, '2026-11-01T00:00:00Z', 'correction',"
-            " 'user', 3000, ?, ?)",
+            " terms) VALUES ('earlier', 'app', 's', 0, '2026-11-01T00:00:00Z', 'final',"
+            " 'agent', 3000, ?, ?)",
             (rule, terms.column(rule)),
         )
     conversation = client.talk()
     conversation.start()
     start = ctx("why").out
-    assert ": 1 command and 1 changed file, " in start
+    assert ": 1 passage of a session and 1 command, " in start
+    assert "\nName the table orders everywhere\n  passage of a session, user, " in start
     assert "\nmake test\n  command, " in start
-    assert "\nauth/service.py\n  changed file, " in start
-    assert rule in context_of(conversation.submit("push the change of the exporter, please"))
-    assert "correction of an earlier session, matches the prompt" in ctx("why").out
+    assert rule in context_of(conversation.submit("never change the exporter, please"))
+    assert "final of an earlier session, matches the prompt" in ctx("why").out
     # From now on, the prompt is stored too.
     assert ctx("hook", "apply").code == 0
     given = ctx("why", "--format=json").json
@@ -125,8 +125,8 @@ def test_all_that_is_not_a_node_has_its_text_and_a_reason(
     assert [(each["content"], each["source"], each["reason"]) for each in given["items"]] == [
         (
             rule,
-            "user",
-            "correction of an earlier session, shares `push`, `change`, `exporter` with the prompt",
+            "agent",
+            "final of an earlier session, shares `never`, `change`, `exporter` with the prompt",
         )
     ]
     assert ctx("query", "exporter", "--quiet").code == 0

@@ -71,7 +71,7 @@ def test_words_are_parsed(name: str, word: str, value: Value) -> None:
         ("gc.keep_days", "-1", "a whole number from 0 to 36500, not -1"),
         ("gc.keep_days", "9" * 400, "a whole number from 0 to 36500, not a huge number"),
         ("gc.keep_days", "9" * 5000, 'a whole number from 0 to 36500, not "' + "9" * 58 + "…"),
-        ("context.min_learning_confidence", "nan", "a number from 0 to 1, not nan"),
+        ("llm.temperature", "nan", "a number from 0 to 2, not nan"),
         ("storage.shard_prefix_bytes", "2", "1, the only value there is, not 2"),
         ("llm.synthesis", "maybe", 'true or false, not "maybe"'),
         ("share.sessions", "ALL", '"none", "summary" or "all", not "ALL"'),

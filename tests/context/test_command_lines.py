@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from ctx.context import command_lines, contexts, layers
-from ctx.context.layers import ContextRequest
+from ctx.context import command_lines, contexts
 from ctx.memory.graph import Graph
 from tests.memory import graphs
-from tests.packs.session_store import command, learning, session
+from tests.packs.session_store import command, session
 
 WRAPPED, WORKS = "rtk bun run test", "bun run test"
 UNKNOWN = "unrecognized subcommand 'bun'"
@@ -115,12 +114,3 @@ def test_a_prepared_context_expires_with_the_commands(project_sessions: Graph) -
     before = contexts.sessions_digest(project_sessions.connection, "app")
     command(project_sessions, "s0", "make test")
     assert contexts.sessions_digest(project_sessions.connection, "app") != before
-
-
-def test_a_learning_about_a_command_that_is_listed_is_not_repeated(project_sessions: Graph) -> None:
-    learning(project_sessions, "convention", "Tests are run with `mise run test`.")
-    learning(project_sessions, "convention", "Tests are run with `mise run test:ci`.")
-    put(project_sessions, "s0 s1", "mise run test")
-    text = layers.context([project_sessions.connection], ContextRequest("app", None, 2_000)).text
-    assert text.count("`mise run test`") == 1
-    assert "Tests are run with `mise run test:ci`." in text

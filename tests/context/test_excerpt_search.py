@@ -15,7 +15,7 @@ from ctx.context.layer_lines import digest
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs.session_store import observation, session
+from tests.packs.session_store import observation
 
 DAY_MS = 86_400_000
 RULE = "Never commit yourself, I review every change of the exporter first."
@@ -82,35 +82,31 @@ def test_an_earlier_prompt_that_says_the_same_is_left_out(connection: Connection
 def test_a_prompt_without_a_subject_is_given_nothing(connection: Connection, prompt: str) -> None:
     add_excerpt(connection, RULE)
     add_excerpt(connection, f"{prompt} 2, the exporter", "s2")
-    worth = "Timestamps are stored as whole milliseconds in the ledger."
-    about = {"session": "s1", "said_by": "agent", "worth": 4_000}
-    observation(Graph(connection), "s1", "statement", worth, **about)  # type: ignore[arg-type]
-    session(Graph(connection), "s1", 1, completed="Began")
     assert texts(connection, prompt) == texts(connection, "lovely weather outside") == []
-    assert worth in texts(connection, f"{prompt} - never touch the exporter")
-    assert texts(connection, "milliseconds in a ledger?") == [worth]
+    assert RULE in texts(connection, f"{prompt} - never touch the exporter")
 
 
-def test_past_work_follows_what_shares_words(connection: Connection) -> None:
+def test_observations_of_sessions_of_others_are_found(connection: Connection) -> None:
+    """They have no excerpts here."""
     add_excerpt(connection, RULE, kind="correction")
     graph = Graph(connection)
-    session(graph, "s1", 1, completed="Began")
-    worth = "Timestamps are stored as whole milliseconds in the ledger."
-    about = {"session": "s1", "said_by": "agent", "worth": 4_000}
-    node_id = observation(graph, "s1", "statement", worth, **about)  # type: ignore[arg-type]
-    little = "The third helper of the parser has one more blank line."
-    observation(graph, "s1", "statement", little, session="s1", said_by="agent", worth=1_000)
-    hits = search([connection], "app", "never touch the exporter", 500)
-    assert [hit.text for hit in hits] == [RULE, worth]
-    assert context_from_hits(hits).text.endswith(f"- [agent] {worth}\n")
-    assert context_from_hits(hits).items[1].id == node_id
-    assert texts(connection, "never touch the exporter", given={str(node_id)}) == [RULE]
-    assert texts(connection, "never touch the exporter", given_text=f"- {worth}\n") == [RULE]
+    theirs = "The exporter must never be locked twice."
+    node_id = observation(graph, "theirs", "discovery", theirs, session="theirs")
+    asked = "never touch the exporter"
+    hits = search([connection], "app", asked, 500)
+    assert [(hit.text, hit.node) for hit in hits] == [(theirs, node_id), (RULE, "")]
+    add_excerpt(connection, theirs, session="theirs")
+    assert [hit.node for hit in search([connection], "app", asked, 500)] == [""] * 2
 
 
-def test_one_word_is_not_enough_unless_the_prompt_has_no_more(connection: Connection) -> None:
+def test_what_shares_two_words_comes_before_what_shares_one(connection: Connection) -> None:
+    for number in range(3):
+        add_excerpt(connection, f"The exporter, exporter: exporter of page{number}.")
     add_excerpt(connection, RULE)
+    assert texts(connection, "never rename `exporter` modules")[0] == RULE
+    assert len(texts(connection, "rename the `exporter` module to writer")) == 4
     assert texts(connection, "rename the exporter module to writer") == []
+    connection.execute("DELETE FROM excerpts WHERE text <> ?", (RULE,))
     assert texts(connection, "exporter?") == []
     add_excerpt(connection, "The lock is taken in `exporter.py`.")
     assert texts(connection, "exporter?") == ["The lock is taken in `exporter.py`."]

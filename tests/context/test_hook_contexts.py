@@ -14,7 +14,7 @@ from ctx.context.layers import ContextRequest
 from ctx.memory import event_log
 from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx
-from tests.packs.session_store import change, learning, observation, session, step
+from tests.packs.session_store import message, session, step
 
 DAY_MS = 86_400_000
 
@@ -33,10 +33,7 @@ def populated(client: Client) -> Client:
         graph = memory.user
         session(graph, "s1", 0, completed="Implemented JWT auth service, added refresh endpoint")
         session(graph, "s2", 1, completed="Set up FastAPI project structure")
-        change(graph, "s1", "auth/service.py", "authenticate(email, password) -> Token")
-        learning(graph, "architecture", "FastAPI + SQLAlchemy ORM, Alembic migrations", 850)
-        observation(graph, "s1", "feature", "Added JWT auth middleware", "Verifies every request.")
-        observation(graph, "s2", "bugfix", "Fixed user registration", "Email is unique.")
+        message(graph, "s2", 1, "Every email address is unique, also in tests")
     return client
 
 
@@ -68,16 +65,16 @@ def test_a_context_is_logged_and_stays_within_the_configured_budget(populated: C
     assert entry.tokens_out == kept == count
     assert entry.duration_ms is not None
     assert entry.data == {
-        "layers_included": ["past_work", "code", "sessions", "learnings"],
+        "layers_included": ["words", "sessions"],
         "layers_skipped": [],
         "tokens": count,
         "budget": 2_000,
         "build_ms": entry.duration_ms,
         "source": "startup",
         "part": 1,
-        "items": 6,
+        "items": 3,
     }
-    shown = ["past_work", "past_work", "code", "sessions", "sessions", "learnings"]
+    shown = ["words", "sessions", "sessions"]
     assert [each[4] for each in json.loads(items)] == shown
     for budget in (100, 500):
         Path(populated.home, "config.toml").write_text(f"[context]\nbudget = {budget}\n")
@@ -135,10 +132,10 @@ def test_hook_and_worker_give_the_same_text_after_sessions(
     assert ready is not None
     assert ready.text == composed == context_text("second")
     with client.memory() as memory:
-        change(memory.user, "s1", "b.py", "def b()")
+        message(memory.user, "s1", 1, "Name the table orders everywhere")
         assert contexts.valid_context(memory.local, key) is None
     changed = context_text("third")
-    assert "b.py:\n  def b()  [MODIFIED]" in changed
+    assert "- [yesterday] Name the table orders everywhere" in changed
     client.apply()
     assert context_text("fourth") == changed
     now = clock.now_ms()

@@ -19,9 +19,16 @@ from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
 from tests.packs import session_store
-from tests.packs.session_store import change, command, learning, node, observation, session
+from tests.packs.session_store import (
+    command,
+    learning,
+    message,
+    node,
+    observation,
+    session,
+)
 
-ROOMY = LayerLimits(600, 100, 200, 100, 200, 300, 250, 100)
+ROOMY = LayerLimits(500, 150, 250, 500, 100, 300, 100)
 HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
 
 
@@ -53,14 +60,12 @@ def test_a_context_with_sessions_has_the_expected_text(graph: Graph) -> None:
         completed="Refresh takes a lock. Tests pass.",
         next_steps=["Next: The mobile client", "Documentation."],
     )
-    change(graph, "s1", "app/main.py", "def main() -> int", "new", 2_000)
-    change(graph, "s2", "auth/service.py", "def refresh(self, token: str) -> Token", line=30)
-    change(graph, "s2", "auth/service.py", "def lock(self) -> None", "new", line=7)
-    change(graph, "s2", "auth/old.py", "def login(user)", "deleted", 5)
-    learning(graph, "convention", "Tokens live in HttpOnly cookies", 700)
+    learning(graph, "convention", "Tokens live in HttpOnly cookies", origin="human")
     learning(graph, "gotcha", "get_by_email() returns None on errors", 900)
     observation(graph, "s1", "decision", "We use uv instead of pip", "It is faster.")
-    observation(graph, "s2", "bugfix", "Fixed test_refresh in auth/service.py", "Two locks.")
+    observation(graph, "s1", "decision", "Ship weekly", "Said by the user.", said_by="user")
+    message(graph, "s1", 2, "Name the table orders, as the importer expects it")
+    command(graph, "s2", "make check")
     made = layers.context([graph.connection], HERE)
     assert made.text.partition(f"{layers.PREFACE}\n\n")[2] == (
         f"""## Pinned
@@ -71,27 +76,20 @@ def test_a_context_with_sessions_has_the_expected_text(graph: Graph) -> None:
 ## Where things stand
 - Next: The mobile client; Documentation
 
-## Relevant Past Work
-- [decision] We use uv instead of pip. It is faster.
-- [bugfix] Fixed test_refresh in auth/service.py: Two locks.
+## Rules and corrections
+- Tokens live in HttpOnly cookies
+- Ship weekly
 
-## Recently Changed Code
-auth/service.py:
-  def lock(self) -> None  [NEW]
-  def refresh(self, token: str) -> Token  [MODIFIED]
-auth/old.py:
-  def login(user)  [DELETED]
-app/main.py:
-  def main() -> int  [NEW]
+## What the user said
+- [2 days ago] Name the table orders, as the importer expects it
+
+## Commands that work here
+- test: `make check` (1 run in 1 session)
 
 ## Recent Sessions
 - [yesterday] Refresh tokens once. Refresh takes a lock. Tests pass. Next: The mobile client; \
 Documentation
 - [2 days ago] Set up the project. Project scaffold, Docker setup
-
-## Project Knowledge
-- Gotcha: get_by_email() returns None on errors
-- Convention: Tokens live in HttpOnly cookies
 
 ---
 For details: `ctx recall WORDS`.
@@ -101,18 +99,9 @@ For details: `ctx recall WORDS`.
     )
     assert made.tokens == tokens.estimate(made.text) <= 2_000
     assert [each.layer for each in made.items] == [
-        *["memory", "standing"],
-        *["past_work"] * 2,
-        *["code"] * 3,
-        *["sessions"] * 2,
-        *["learnings"] * 2,
+        *("memory", "standing", "rules", "rules", "words", "commands", "sessions", "sessions")
     ]
-    assert [each.label for each in made.items if not each.id] == [
-        "code:auth/service.py",
-        "code:auth/old.py",
-        "code:app/main.py",
-    ]
-    assert made.text.startswith("<!-- ctx: 8 nodes, ")
+    assert made.text.startswith("<!-- ctx: 6 nodes, ")
     assert made.skipped == ()
 
 
@@ -200,107 +189,14 @@ def test_only_finished_other_sessions_of_the_project_are_shown(
     session(graph, "other", 1, "other", completed="Of another project")
     session(graph, "none", 1, None, completed="Of no project")
     session(graph, "unfinished", 0)
-    change(graph, "mine", "a.py", "def a()")
-    change(graph, "other", "b.py", "def b()", project="other")
     node(graph, "pattern", "Elsewhere", ["learning:gotcha", "project:other"])
     node(graph, "pattern", "Everywhere", ["learning:gotcha"])
     session(graph, "this", 0, completed="Of the current session")
-    change(graph, "this", "c.py", "def c()")
     text = text_of(graph, HERE._replace(session="this"))
     assert section(text, "Recent Sessions") == ["- [yesterday] Mine"]
-    assert section(text, "Recently Changed Code") == ["a.py:", "  def a()  [MODIFIED]"]
-    assert section(text, "Project Knowledge") == ["- Gotcha: Everywhere"]
+    assert section(text, "Rules and corrections") == ["- [gotcha] Everywhere"]
     nowhere = text_of(graph, ContextRequest(None, None, 2_000))
     assert section(nowhere, "Recent Sessions") == ["- [yesterday] Of no project"]
-    assert section(nowhere, "Recently Changed Code") == []
-
-
-def test_the_changes_of_five_sessions_are_listed_with_their_last_state(graph: Graph) -> None:
-    for number in range(7):
-        name = f"s{number}"
-        change(graph, name, "a.py", "def a()", "new" if number else "deleted", number)
-        change(graph, name, f"f{number}.py", f"def f{number}()", "new", number)
-    found = section(text_of(graph), "Recently Changed Code")
-    assert found == [
-        *("a.py:", "  def a()  [DELETED]"),
-        *(line for n in range(5) for line in (f"f{n}.py:", f"  def f{n}()  [NEW]")),
-    ]
-
-
-def test_a_file_with_many_changes_leaves_room_for_others(graph: Graph) -> None:
-    for number in range(12):
-        change(graph, "s", "big.py", f"def big_{number:02}()", line=number)
-    change(graph, "s", "small.py", "def small()", minutes_ago=1)
-    found = section(text_of(graph), "Recently Changed Code")
-    assert found == [
-        "big.py:",
-        *(f"  def big_{number:02}()  [MODIFIED]" for number in range(8)),
-        "  and 4 more",
-        "small.py:",
-        "  def small()  [MODIFIED]",
-    ]
-
-
-def test_learnings_are_ordered_by_confidence(graph: Graph) -> None:
-    learning(graph, "pattern", "Seldom", 600, times_seen=2)
-    learning(graph, "pattern", "Often", 600, times_seen=9)
-    learning(graph, "pattern", "Uncertain", 499)
-    node(graph, "pattern", "A person's", ["learning:convention"])
-    node(graph, "pattern", "Put away", ["learning:convention", "tier:off-context"])
-    assert section(text_of(graph), "Project Knowledge") == [
-        "- Convention: A person's",
-        "- Pattern: Often",
-        "- Pattern: Seldom",
-    ]
-    sure = HERE._replace(limits=LayerLimits(least_confidence=700))
-    assert section(text_of(graph, sure), "Project Knowledge") == ["- Convention: A person's"]
-
-
-def test_past_work_is_related_to_the_last_session(graph: Graph) -> None:
-    session(graph, "old", 9, completed="Something else")
-    session(graph, "new", 1, completed="Reworked billing", files_edited=["billing/invoice.py"])
-    observation(graph, "old", "discovery", "The queue is bounded")
-    observation(graph, "old", "discovery", "Rounding is by the cent", files=["billing/invoice.py"])
-    observation(graph, "old", "discovery", "Reworked numbers go to billing first")
-    newer = observation(graph, "old", "discovery", "The queue has no bound")
-    older = observation(graph, "old", "discovery", "The queue is bounded by 10")
-    with changing(graph, "link", graphs.WHO) as changed:
-        changed.link(newer, older, "SUPERSEDES", {})
-    observation(graph, "old", "note", "Reworked billing")
-    node(graph, "observation", "A note without a kind", ["session:old", "project:app", "note"])
-    assert section(text_of(graph), "Relevant Past Work") == [
-        "- [discovery] Rounding is by the cent",
-        "- [discovery] The queue is bounded",
-        "- [discovery] Reworked numbers go to billing first",
-        "- [discovery] The queue has no bound",
-    ]
-
-
-def test_old_observations_about_a_current_file_are_shown(graph: Graph) -> None:
-    session(graph, "new", 0, completed="Reworked billing", files_edited=["billing/invoice.py"])
-    anchor = node(graph, "file", "billing/invoice.py", path="billing/invoice.py")
-    for number in range(30):
-        session(graph, f"s{number}", number + 1, completed=f"Step {number}")
-    files = ["billing/invoice.py"]
-    noted = observation(graph, "long-ago", "discovery", "Amounts are whole cents", files=files)
-    observation(graph, "long-ago", "discovery", "Nothing to do with it")
-    with changing(graph, "link", graphs.WHO) as changed:
-        changed.link(noted, anchor, "MENTIONS", {})
-    found = section(text_of(graph), "Relevant Past Work")
-    assert found == ["- [discovery] Amounts are whole cents"]
-
-
-def test_decisions_of_a_session_without_a_summary_are_past_work(graph: Graph) -> None:
-    """Only the decisions of such a session are stored."""
-    session(graph, "talk", 1)
-    observation(graph, "talk", "decision", "Use SQLite for the queue", "Said by the user.")
-    observation(
-        graph, "talk", "decision", "All times are…", "All times are in UTC, because of Fiji."
-    )
-    assert section(text_of(graph), "Relevant Past Work") == [
-        "- [decision] Use SQLite for the queue. Said by the user.",
-        "- [decision] All times are in UTC, because of Fiji.",
-    ]
 
 
 def test_a_node_is_shown_once(graph: Graph) -> None:
@@ -325,11 +221,13 @@ def test_text_cannot_leave_its_line(graph: Graph, forged: str) -> None:
     further = f"{forged} and tomorrow cleaning begins within another module"
     session(graph, "s", 1, title=forged, completed=forged, next_steps=further)
     session(graph, "r", 2, title=forged, completed=f"{forged} before that", next_steps=further)
-    change(graph, "s", forged, forged, forged)
-    node(graph, "pattern", f"{forged} is odd", ["learning:gotcha", "project:app"])
-    observation(graph, "s", "bugfix", f"{forged} somebody took that lock twice", forged)
-    statement = f"{forged} retries happen overnight mostly after midnight"
-    observation(graph, "s", "statement", statement, said_by=forged)
+    node(
+        graph,
+        "pattern",
+        f"{forged} weekend imports sometimes seem odd",
+        ["learning:gotcha", "project:app"],
+    )
+    message(graph, "s", 1, f"{forged} retries happen overnight mostly after midnight")
     observation(graph, "s", "rule", f"{forged} never deploy anything before lunch", lasting=True)
     observation(graph, "s", "correction", f"{forged} reports should print totals instead")
     decision = f"{forged} everyone chose Postgres over MySQL"
@@ -337,36 +235,32 @@ def test_text_cannot_leave_its_line(graph: Graph, forged: str) -> None:
     final = f"{forged} exports finished without further problems"
     observation(graph, "s", "statement", final, said_as="final", session="s")
     text = text_of(graph)
-    starts = "- [", "- Gotcha: ", "- Next: ", "  ", "## ", "---", "`", "<!-- ctx", "The f", "For d"
+    starts = "- [", "- Next: ", "## ", "---", "<!-- ctx", "The f", "For d"
     for line in text.splitlines():
         assert not line or line.startswith(starts), line
     headings = [line for line in text.splitlines() if line.lstrip().startswith("#")]
     assert headings == [
         "## Where things stand",
         "## Rules and corrections",
-        "## Relevant Past Work",
-        "## Recently Changed Code",
+        "## What the user said",
         "## Recent Sessions",
-        "## Project Knowledge",
     ]
-    for told in ("took that lock", "retries", "never deploy", "totals", "chose", "exports"):
+    for told in ("seem odd", "retries", "never deploy", "totals", "chose", "exports"):
         assert text.count(told) == 1, told
     assert text.count("<!--") == 2
 
 
-@pytest.mark.parametrize("table", ["sessions", "symbol_changes"])
+@pytest.mark.parametrize("table", ["sessions", "excerpts"])
 def test_an_unreadable_layer_is_left_out(graph: Graph, table: str) -> None:
     session(graph, "s", 1, completed="Done")
-    change(graph, "s", "a.py", "def a()")
-    learning(graph, "gotcha", "Careful")
-    observation(graph, "s", "bugfix", "Fixed the lock")
+    message(graph, "s", 1, "Name the table orders everywhere")
+    node(graph, "pattern", "Careful", ["learning:gotcha", "project:app"])
     whole = layers.context([graph.connection], HERE)
     graph.connection.execute(f"ALTER TABLE {table} RENAME TO elsewhere")
     made = layers.context([graph.connection], HERE)
     assert "Careful" in made.text
     assert ("Done" in made.text) is (table != "sessions")
-    assert ("a.py" in made.text) is (table != "symbol_changes")
-    assert ("Fixed the lock" in made.text) is (table != "sessions")
+    assert "Name the table" not in made.text
     assert set(made.skipped) > set(whole.skipped)
     key = contexts.ContextKey(Place("/app", "app", "t"), "")
     assert contexts.valid_context(graph.connection, key) is None
@@ -377,7 +271,7 @@ def test_an_unreadable_layer_is_left_out(graph: Graph, table: str) -> None:
     graph.connection.execute("UPDATE nodes SET metadata = '{' WHERE type = 'pattern'")
     made = layers.context([graph.connection], HERE)
     assert "Done" in made.text
-    assert made.skipped == ("learnings",)
+    assert made.skipped == ("rules",)
 
 
 # Budgets
@@ -402,11 +296,11 @@ def test_no_context_is_larger_than_its_budget(
             node(graph, "fact", text, ["tier:pinned" if len(text) % 2 else "tier:reference"])
         for number, text in enumerate(sessions):
             session(graph, f"s{number}", number, completed=text)
-            change(graph, f"s{number}", text, text, "new")
+            message(graph, f"s{number}", number, text)
         for text in learnings:
-            learning(graph, "gotcha", text)
+            learning(graph, "gotcha", text, origin="human")
         for text in noted:
-            observation(graph, "s0", "bugfix", text, text)
+            observation(graph, "s0", "rule", text, text)
         wanted = HERE._replace(budget=budget)
         parts = [
             layers.make_context([graph.connection], wanted._replace(part=part))
@@ -435,15 +329,12 @@ def full(graph: Graph) -> None:
         for number in range(4):
             for name in ("s0", "s1"):
                 command(graph, name, f"make {purpose}-{number} " + "word " * 15, purpose)
-    for number in range(30):
-        change(graph, "s0", f"f{number % 10}.py", f"def f{number}({'arg, ' * 15})", line=number)
-    for number in range(10):
-        learning(graph, "gotcha", f"Learning {number} " + "is a thing to know " * 15)
-        words = "".join(f"{word}{number} " for word in ("cause", "thread", "locking", "buffers"))
-        observation(graph, "s1", "bugfix", f"Fix {number} " + words * 4, words * 2)
+    for number in range(40):
+        words = "".join(f"{word}{number} " for word in ("price", "order", "table", "import"))
+        message(graph, "s1", number / 10, words * 3)
     for number in range(3):
         words = "".join(f"{word}{number} " for word in ("deploy", "before", "lunchtime"))
-        observation(graph, "s1", "rule", f"Never {number} " + words * 2, lasting=True)
+        observation(graph, "s1", "rule", f"Never {number} " + words * 4, lasting=True)
 
 
 def test_each_layer_has_a_cap_that_scales_with_the_budget(graph: Graph) -> None:
@@ -454,15 +345,12 @@ def test_each_layer_has_a_cap_that_scales_with_the_budget(graph: Graph) -> None:
         assert list(shares) == list(LAYERS)
         assert all(share.cap == cap for share, cap in zip(made.shares, limits, strict=False))
         assert all(share.shown for share in made.shares)
-        for name in ("standing", "code", "sessions", "learnings"):
-            assert shares[name].cap * 0.6 < shares[name].tokens <= shares[name].cap
-        # Rules and past work share theirs, and memory has what is left.
-        said = shares["rules"], shares["past_work"]
-        assert 0.8 < sum(share.tokens for share in said) / sum(share.cap for share in said) <= 1
+        for name in ("standing", "rules", "words", "sessions"):
+            assert shares[name].cap * 0.4 < shares[name].tokens <= shares[name].cap
         assert shares["memory"].tokens > shares["memory"].cap
-        assert 1_850 < made.context.tokens <= 2_000
+        assert 1_800 < made.context.tokens <= 2_000
     # Lines are shorter before sessions are left out.
-    assert len(section(made.context.text, "Recent Sessions")) == 8
+    assert len(section(made.context.text, "Recent Sessions")) == 10
     assert made.context.text.count("…") > 10
 
     for budget in (500, 1_000, 2_500):
@@ -472,7 +360,7 @@ def test_each_layer_has_a_cap_that_scales_with_the_budget(graph: Graph) -> None:
             assert share.cap <= cap * budget // 2_000
             # What is too small for one line shows nothing.
             assert share.shown or share.cap < 50
-            if share.name not in ("memory", "rules", "past_work"):
+            if share.name != "memory":
                 assert share.tokens <= share.cap
 
 
@@ -484,14 +372,12 @@ def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     before = shares_now()
     with changing(graph, "delete", graphs.WHO) as changed:
         for (node_id,) in graph.connection.execute(
-            "SELECT node_id FROM tags WHERE tag LIKE 'learning:%' OR tag LIKE 'kind:%'"
+            "SELECT node_id FROM tags WHERE tag LIKE 'kind:%'"
         ).fetchall():
             changed.delete_node(node_id)
     shares = shares_now()
-    gone = ("learnings", "past_work", "rules")
-    assert all(shares[name].tokens == 0 for name in gone)
-    freed = sum(before[name].tokens for name in gone)
-    assert shares["memory"].tokens > before["memory"].tokens + freed - 60
+    assert shares["rules"].tokens == 0
+    assert shares["memory"].tokens > before["memory"].tokens + before["rules"].tokens - 60
     assert shares["sessions"] == before["sessions"]
     facts = graph.connection.execute("SELECT id FROM nodes WHERE type = 'fact'").fetchall()
     with changing(graph, "delete", graphs.WHO) as changed:
@@ -500,7 +386,6 @@ def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     shares = shares_now()
     assert shares["memory"].tokens == 0
     assert shares["sessions"] == before["sessions"]
-    assert shares["code"] == before["code"]
 
 
 def test_pinned_nodes_take_budget_from_the_other_layers(graph: Graph) -> None:
@@ -517,25 +402,19 @@ def test_pinned_nodes_take_budget_from_the_other_layers(graph: Graph) -> None:
 
 def test_a_layer_without_a_cap_is_off(graph: Graph) -> None:
     full(graph)
-    limits = ROOMY._replace(sessions=0, past_work=0)
-    made = layers.context([graph.connection], HERE._replace(limits=limits))
-    every = {"memory", "standing", "rules", "commands", "past_work", "code", "sessions"}
-    every.add("learnings")
-    assert {each.layer for each in made.items} == every - {"sessions", "past_work"}
-    limits = ROOMY._replace(rules=0, standing=0)
-    made = layers.context([graph.connection], HERE._replace(limits=limits))
-    assert {each.layer for each in made.items} == every - {"rules", "standing"}
+    for off in (("sessions", "words"), ("rules", "standing")):
+        limits = ROOMY._replace(**dict.fromkeys(off, 0))
+        made = layers.context([graph.connection], HERE._replace(limits=limits))
+        assert {each.layer for each in made.items} == {*LAYERS} - {*off}
 
 
-def test_the_number_of_sessions_and_learnings_is_limited(graph: Graph) -> None:
+def test_the_number_of_sessions_is_limited(graph: Graph) -> None:
     for number in range(10):
         session(graph, f"s{number}", number + 1, completed=f"Session {number}")
-        learning(graph, "gotcha", f"Learning {number}")
-    limits = LayerLimits(most_sessions=3, most_learnings=2)
-    made = layers.make_context([graph.connection], HERE._replace(limits=limits))
+    wanted = HERE._replace(limits=LayerLimits(most_sessions=3))
+    made = layers.make_context([graph.connection], wanted)
     shares = {each.name: each for each in made.shares}
     assert (shares["sessions"].shown, shares["sessions"].left_out) == (3, 7)
-    assert (shares["learnings"].shown, shares["learnings"].left_out) == (2, 8)
 
 
 # What changed
@@ -547,30 +426,17 @@ def receipt_of(found: contexts.Context) -> dict[str, str]:
 
 def test_changes_since_the_last_context_are_listed(graph: Graph) -> None:
     session(graph, "s1", 1, completed="One")
-    change(graph, "s1", "a.py", "def a()", minutes_ago=9)
-    learning(graph, "gotcha", "Careful")
-    observation(graph, "s1", "bugfix", "A fix")
     before = receipt_of(layers.context([graph.connection], HERE))
     assert layers.changed_context([graph.connection], HERE, before) == contexts.NOTHING
     session(graph, "s2", 0, completed="Two")
-    change(graph, "s2", "a.py", "def a()", "deleted")
-    learning(graph, "convention", "New")
-    observation(graph, "s2", "bugfix", "Another fix")
     observation(graph, "s2", "rule", "Never push on Fridays", lasting=True)
     found = layers.changed_context([graph.connection], HERE, before)
     assert found.text.partition(f"{layers.CHANGED}\n\n")[2] == (
         """## Rules and corrections
 - Never push on Fridays
 
-## Recently Changed Code
-a.py:
-  def a()  [DELETED]
-
 ## Recent Sessions
 - [today] Two
-
-## Project Knowledge
-- Convention: New
 
 <!-- ctx:end -->
 """
@@ -603,11 +469,9 @@ def test_activity_of_sessions_invalidates_a_context(graph: Graph) -> None:
 
     session(graph, "s1", 1, completed="One")
     assert is_new()
-    for signature, state in (("a()", "modified"), ("a(b)", "modified"), ("a(b)", "deleted")):
-        change(graph, "s1", "a.py", f"def {signature}", state)
-        assert is_new()
-    graph.connection.execute("DELETE FROM symbol_changes")
-    change(graph, "s0", "b.py", "def b()", project="other")
+    message(graph, "s1", 1, "One")
+    assert is_new()
+    graph.connection.execute("DELETE FROM excerpts")
     session(graph, "s9", 0)
     assert not is_new()
     # A session that goes on says something all the time.

@@ -121,7 +121,7 @@ def test_a_session_is_synthesised_at_the_end_of_a_turn(talk: Conversation, round
     assert found.summary
     # Its context is prepared again.
     assert len(made) == 1
-    assert "wait a second" in made[0][0]
+    assert "wait for a second" in made[0][0]
 
 
 def test_passing_tests_are_synthesised_at_once(talk: Conversation, rounds: Rounds) -> None:

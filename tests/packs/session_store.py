@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ctx import clock
+from ctx import clock, terms
 from ctx.capture import steps
 from ctx.capture.steps import Step
 from ctx.ids import NodeId, Ulid
@@ -98,6 +98,16 @@ def observation(
     tags = [f"kind:{kind}", f"session:{session_id}", "project:app"]
     content = f"{title}\n{text}" if text else title
     return node(graph, "observation", content, tags, title=title, **metadata)
+
+
+def message(graph: Graph, session: str, days_ago: float, text: str, source: str = "user") -> None:
+    """Add what was said in a message, as an excerpt."""
+    at = clock.iso(clock.now_ms() - int(days_ago * DAY_MS))
+    graph.connection.execute(
+        "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text, terms)"
+        " VALUES (?, 'app', ?, 0, ?, 'prompt', ?, 0, ?, ?)",
+        (session, f"{at}{text[:40]}", at, source, text, terms.column(text)),
+    )
 
 
 def step(graph: Graph, session_id: str, kind: Any, **told: Any) -> None:

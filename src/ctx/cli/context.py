@@ -29,8 +29,6 @@ ctx context --prompt "why does refresh fail?"  what a session gets with this fir
 ctx context --project-path=../shop --format json
 """
 
-_NAMES = {"past_work": "past work"}
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -108,7 +106,7 @@ def _explanation(shown: ContextResult) -> list[Block]:
     state = "ready" if shown.is_ready else f"composed in {shown.build_ms} ms"
     rows = [
         (
-            _NAMES.get(each.name, each.name),
+            each.name,
             f"{each.tokens:,}",
             f"{each.cap:,}",
             f"{each.shown:,}",

@@ -164,30 +164,17 @@ _TABLE = (
         "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
     ),
     whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
-    whole_number("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
-    whole_number("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
-    whole_number("context.observations_cap", 240, 0, _TOKENS, "Tokens for past work."),
     whole_number(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
     whole_number(
         "context.prompt_budget",
-        800,
+        600,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",
     ),
     whole_number("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
-    whole_number("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
-    whole_number("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
-    whole_number("context.max_observations", 10, 0, 1_000, "The most observations to list."),
-    number(
-        "context.min_learning_confidence",
-        0.5,
-        0,
-        1,
-        "The lowest confidence of a learning to list.",
-    ),
     whole_number(
         "view.default_budget", 50_000, 100, _TOKENS, "Token budget of the view `default`."
     ),
@@ -341,8 +328,15 @@ SETTINGS = {setting.name: setting for setting in _TABLE}
 
 WITHOUT_EFFECT = (
     "context.commands_cap",
+    "context.function_map_cap",
+    "context.learnings_cap",
     "context.max_commands",
+    "context.max_functions",
+    "context.max_learnings",
+    "context.max_observations",
     "context.memory_cap",
+    "context.min_learning_confidence",
+    "context.observations_cap",
     "context.prompt_ms",
     "context.rules_cap",
     "context.standing_cap",

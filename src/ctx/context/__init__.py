@@ -12,7 +12,8 @@
     compaction_state         the state of a session after its conversation was compacted
     relevance                what is added to a prompt, and the rules that it would break
     before_edit              what an agent is given before it edits a file
-    past_work, layer_rows    what past sessions said, ranked once, in three layers
+    user_statements          the layers of what the user said
+    observation_lines        the lines of observations; layer_rows reads their rows
     excerpt_search           what past sessions said about a first prompt
     project_store_context    what an agent gets from a project's store
 

@@ -11,10 +11,9 @@ from collections.abc import Collection, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx.context import hook_queries, layer_lines, layer_rows, past_work
+from ctx.context import hook_queries, layer_lines, layer_rows, observation_lines
 from ctx.context.contexts import BEFORE_EDIT, NOTHING, Context
 from ctx.context.layer_lines import Layer
-from ctx.context.past_work import RankedObservation
 from ctx.ids import NodeId
 from ctx.markdown import flat
 from ctx.memory import model
@@ -72,7 +71,7 @@ def context(
     tags: dict[NodeId, list[str]] = {node_id: [] for node_id in rows}
     for node_id, tag in hook_queries.tags(connections, list(rows)):
         tags[node_id].append(tag)
-    ranked: list[tuple[bool, int, RankedObservation]] = []
+    ranked: list[tuple[bool, int, str, Any]] = []
     for node_id, row in sorted(rows.items(), reverse=True):
         metadata = model.from_json(row[3])
         kind = _kind(row[1], tags[node_id])
@@ -81,12 +80,13 @@ def context(
         symbols = metadata.get("symbols")
         names = [*named[node_id], *(symbols if isinstance(symbols, list) else ())]
         is_there = any(_is_in(each, about.edit) for each in names)
-        ranked.append((not is_there, _ORDER[kind], RankedObservation(0.0, kind, metadata, row)))
+        ranked.append((not is_there, _ORDER[kind], kind, row))
     # Newer nodes stay first among equals.
     ranked.sort(key=lambda each: each[:2])
-    authors = layer_rows.author_prefixes(connections, [each.row[0] for *_, each in ranked])
+    authors = layer_rows.author_prefixes(connections, [row[0] for *_, row in ranked])
     lines = tuple(
-        past_work.line_of(each).with_author(authors.get(each.row[0], "")) for *_, each in ranked
+        observation_lines.line_of(row, kind).with_author(authors.get(row[0], ""))
+        for *_, kind, row in ranked
     )
     fitted = layer_lines.fit(Layer(BEFORE_EDIT, lines), _BUDGET)
     if not fitted.items:

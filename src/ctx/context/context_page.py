@@ -19,7 +19,7 @@ from ctx import tokens
 from ctx.context import compose
 from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.context_entries import LoadedEntry, load
-from ctx.context.contexts import LAYERS, MEMORY, PAST_WORK, RULES, Context, ContextItem
+from ctx.context.contexts import LAYERS, MEMORY, Context, ContextItem
 from ctx.context.layer_lines import FittedLayer, Layer, LayerLimits, LayerLine, fit
 from ctx.context.layer_lines import layer_tokens as tokens_wanted
 from ctx.ids import NodeId
@@ -90,11 +90,8 @@ class ContextPage:
         where = _fit_compaction_state(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
         room -= tokens.estimate(where)
         caps = self._caps(room)
-        # The best of both fill what these two layers have together. Without a cap, a layer is off.
-        both = caps[RULES] + caps[PAST_WORK]
-        most = {**caps, **{name: both for name in (RULES, PAST_WORK) if caps[name]}}
         planned = {
-            each.name: min(tokens_wanted(each), most[each.name]) for each in layers if each.lines
+            each.name: min(tokens_wanted(each), caps[each.name]) for each in layers if each.lines
         }
         for_memory = max(0, room - sum(planned.values())) if caps[MEMORY] else 0
         nodes = _Nodes(self._connections, ids, first)

@@ -19,10 +19,9 @@ from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.layout import Place
 
-MEMORY, SESSIONS, COMMANDS, CODE = "memory", "sessions", "commands", "code"
-LEARNINGS, PAST_WORK = "learnings", "past_work"
-STANDING, RULES = "standing", "rules"
-LAYERS = (MEMORY, STANDING, RULES, COMMANDS, PAST_WORK, CODE, SESSIONS, LEARNINGS)
+MEMORY, SESSIONS, COMMANDS = "memory", "sessions", "commands"
+STANDING, RULES, WORDS = "standing", "rules", "words"
+LAYERS = (MEMORY, STANDING, RULES, WORDS, COMMANDS, SESSIONS)
 """The layers of a context, in their order."""
 SAID = "said"
 """The layer of excerpts, which come with a prompt and have no ids."""
@@ -33,7 +32,7 @@ HINT, RECALLED = "hint", "recalled"
 
 
 class ContextItem(NamedTuple):
-    """A node in a context, as receipts name it; for changed code a file, which has no id."""
+    """A node in a context, as receipts name it; a command or a passage has no id."""
 
     id: NodeId
     label: str
@@ -162,11 +161,11 @@ def sessions_digest(connection: Connection, project: str | None) -> str:
             (row[0], clock.day((row[1] or 0) * 1000), row[2])
             for row in hook_queries.sessions(connection, project)
         ]
-        changed = [row[:7] for row in hook_queries.symbol_changes(connection, project)]
+        said = hook_queries.last_excerpt(connection)
         ran = hook_queries.session_commands(connection, project)
     except DatabaseError:
         return "unreadable"
-    told = (listed, changed, ran)
+    told = (listed, said, ran)
     return f"{crc32(repr(told).encode()):08x}" if any(told) else ""
 
 

@@ -12,14 +12,15 @@ say nearly the same, or what the session was given before, are left out.
 Hooks load this module with the first prompt of a session.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import log
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, terms, tokens
-from ctx.context import hook_queries, layer_rows, past_work
+from ctx.context import hook_queries, layer_rows
 from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
 from ctx.context.layer_lines import cut, digest
 from ctx.ids import NodeId
@@ -36,8 +37,6 @@ _MOST_ROWS = 300
 _MOST_STATED = 3
 _SMALLEST = 12
 """No line has fewer tokens."""
-_SEARCHED = 0.68
-"""The part of the tokens for what shares words with the prompt; the rest is for other past work."""
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
@@ -74,11 +73,10 @@ class Hit(NamedTuple):
     worth: int
     text: str
     score: float
+    step: str = ""
     node: str = ""
     """The id of the node, if it is one."""
     label: str = ""
-    line: str = ""
-    """As it is shown, if that differs from other hits."""
 
 
 def search(
@@ -103,39 +101,36 @@ def search(
         return []
     query = " OR ".join(f'"{term}"' for term in wanted)
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
-    ages = {
-        each: age
-        for age, each in enumerate(hook_queries.sessions_with_excerpts(connection, project))
-    }
+    sessions = hook_queries.sessions_with_excerpts(connection, project)
+    ages = {each: age for age, each in enumerate(sessions)}
     hits = _rank_hits([Hit(*row) for row in rows], ages)
     stated = _hits_of_nodes(
         connections,
-        hook_queries.matching_statements(connections, query, project, _MOST_STATED),
+        hook_queries.matching_statements(
+            *(connections, query, project, _MOST_STATED),
+            json.dumps([f"session:{each}" for each in sessions]),
+        ),
     )
     # Excerpts have no id.
     asked, before = frozenset(wanted), frozenset(given) - {""}
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
+    outdated = layer_rows.Withdrawn(connections)
+    every = [(hit, terms.significant(hit.text)) for hit in (*stated, *hits)]
+    named = asked & terms.significant(" ".join(layer_rows.names(prompt)))
+    every.sort(key=lambda each: len(each[1] & asked) < _FEWEST_SHARED)
     news = (
         (hit, own)
-        for hit, own in ((hit, terms.significant(hit.text)) for hit in (*stated, *hits))
-        if _is_about(hit.text, own, asked)
+        for hit, own in every
+        if _is_about(hit, own, asked, named)
         and not _is_question(hit)
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
         and digest(flat(hit.text)) not in before
+        and not outdated.has(hit.session, hit.step, hit.text)
     )
     # Other lines are headings, names of files and the frame of a context.
     known = [terms.significant(line) for line in given_text.splitlines() if line.startswith("- ")]
-    chosen, left = _hits_in_budget(news, int(budget * _SEARCHED), known)
-    further = [
-        (hit, terms.significant(hit.text))
-        for hit in _past_work(connections, project, session, asked)
-        if hit.node not in before and digest(hit.text) not in before
-    ]
-    if not chosen and not any(_is_about(hit.text, own, asked) for hit, own in further):
-        # Memory has nothing about the prompt, or the prompt is small talk.
-        return []
-    return chosen + _hits_in_budget(further, left + budget - int(budget * _SEARCHED), known)[0]
+    return _hits_in_budget(news, budget, known)
 
 
 def search_strictly(
@@ -162,6 +157,7 @@ def search_strictly(
     query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
+    outdated = layer_rows.Withdrawn([connection])
     hits = [
         (hit, own)
         for hit, own in (
@@ -172,29 +168,20 @@ def search_strictly(
         and not _is_question(hit)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
         and not is_known(hit)
+        and not outdated.has(hit.session, hit.step, hit.text)
     ]
-    return _hits_in_budget(hits, _STRICT_BUDGET, [])[0][:_MOST_STRICT]
-
-
-def _past_work(
-    connections: Sequence[Connection], project: str | None, session: str, asked: frozenset[str]
-) -> Iterator[Hit]:
-    ranked = past_work.about(connections, project, session, terms.significant, asked)
-    for each, line in ranked:
-        row = each.row
-        yield Hit(
-            *(0, "", row[5], each.kind, layer_rows.source(row), 0, flat(row[2]), each.score),
-            *(row[0], layer_rows.label(row), f"{line.texts[0]}\n"),
-        )
+    return _hits_in_budget(hits, _STRICT_BUDGET, [])[:_MOST_STRICT]
 
 
 def _hits_of_nodes(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
+    captured = hook_queries.captured_imports(connections[-1], [row[0] for row in rows])
+    rows = [row for row in rows if row[0] not in captured]
     about = {row[0]: (row[1], row[2], model.from_json(row[3])) for row in rows}
     said_by = sources.of_nodes(connections, about)
     return [
         Hit(
             *(0, "", row[5], row[1], said_by[row[0]], 0, cut(flat(row[2]), _LONGEST_NODE)),
-            *(0.0, row[0], layer_rows.label(row)),
+            *(0.0, "", row[0], layer_rows.label(row)),
         )
         for row in rows
     ]
@@ -202,8 +189,8 @@ def _hits_of_nodes(connections: Sequence[Connection], rows: Sequence[Sequence[An
 
 def _hits_in_budget(
     hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, known: list[frozenset[str]]
-) -> tuple[list[Hit], int]:
-    """As many as fit, in order, without what is said twice; and the tokens that are left.
+) -> list[Hit]:
+    """As many as fit, in order, without what is said twice.
 
     `known` are the words of what was said before; those of the hits are added.
     """
@@ -217,7 +204,7 @@ def _hits_in_budget(
             known.append(own)
             budget -= cost
             chosen.append(hit)
-    return chosen, budget
+    return chosen
 
 
 def context_from_hits(hits: Sequence[Hit]) -> Context:
@@ -245,8 +232,6 @@ def label_of(hit: Hit) -> str:
 
 
 def line_of(hit: Hit) -> str:
-    if hit.line:
-        return hit.line
     if hit.node:
         return f"- [{hit.label}, {hit.source}] {hit.text}\n"
     at_ms = clock.parse_iso(hit.at) or 0
@@ -259,11 +244,14 @@ def _subject(prompt: str) -> list[str]:
     return [*filter(terms.can_be_subject, terms.query(prompt[:_LONGEST_PROMPT]))]
 
 
-def _is_about(text: str, own: frozenset[str], asked: frozenset[str]) -> bool:
-    """Whether a text shares two words with a prompt. A single word has to be from a name in it."""
+def _is_about(hit: Hit, own: frozenset[str], asked: frozenset[str], named: frozenset[str]) -> bool:
+    """Whether a text shares two words with a prompt, or one that is from a name in the prompt.
+
+    If the prompt has a single one, it has to be from a name in a passage, or in a node.
+    """
     if len(asked) > 1:
-        return len(own & asked) >= _FEWEST_SHARED
-    return asked <= terms.significant(" ".join(layer_rows.names(text)))
+        return len(own & asked) >= _FEWEST_SHARED or bool(own & named)
+    return asked <= (own if hit.node else terms.significant(" ".join(layer_rows.names(hit.text))))
 
 
 def _is_question(hit: Hit) -> bool:

@@ -15,8 +15,6 @@ from ctx.ids import NodeId
 
 MOST_SESSIONS = 40
 """How many of the latest sessions of a project are considered."""
-MOST_CHANGES = 100
-"""How many of the latest changes to items of code are considered."""
 
 IMPORTED = "source:claude-mem"
 """The tag of nodes about sessions that another program captured (`exchange/foreign`)."""
@@ -82,19 +80,28 @@ def latest_sessions(connection: Connection, project: str | None, without: str = 
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
-def symbol_changes(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
-    """The latest changes in the code of a project, newest first."""
+def short_messages(
+    connection: Connection, session_ids: "Sequence[str]", longest: int
+) -> "list[Any]":
+    """What the user said in these sessions in messages that are not longer, newest first: session,
+    time, text, step."""
     sql = (
-        "SELECT session, path, name, kind, change, signature, line, at FROM symbol_changes"
-        " WHERE project IS ?1 AND session <> ?2 ORDER BY at DESC, session, path, name LIMIT ?3"
+        "SELECT session, at, text, step, part FROM excerpts AS e WHERE source = 'user' AND kind <>"
+        f" 'pasted' AND {longest:d} >= (SELECT sum(length(text)) FROM excerpts WHERE session ="
+        " e.session AND step = e.step) AND session IN"
     )
-    return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
+    rows = _rows_of_nodes([connection], sql, session_ids)
+    return sorted(rows, key=lambda row: (row[1], -row[4]), reverse=True)
 
 
-def working_trees(connection: Connection, session_ids: Sequence[str]) -> "dict[str, str]":
-    """The folder of each session that ran in a git repository."""
-    sql = "SELECT id, folder FROM sessions WHERE repository IS NOT NULL AND id IN"
-    return dict(_rows_of_nodes([connection], sql, session_ids))
+def said_before(connection: Connection, session: str, step: str) -> str:
+    """The end of the agent's last message before a step."""
+    sql = (
+        "SELECT text FROM excerpts WHERE session = ? AND step < ? AND source = 'agent'"
+        " AND kind IN ('final', 'report', 'remark') ORDER BY step DESC, part DESC LIMIT 1"
+    )
+    row = connection.execute(sql, (session, step)).fetchone()
+    return row[0] if row else ""
 
 
 def session_commands(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
@@ -214,33 +221,33 @@ def valid_nodes(
     return [rows[each] for each in node_ids if each in rows]
 
 
-def nodes_of_sessions(
-    connections: Sequence[Connection], node_type: str, project: str | None, without: str, most: int
+def summaries_of_sessions(
+    connections: Sequence[Connection], project: str | None, without: str, most: int
 ) -> "list[Any]":
-    """The newest valid nodes that sessions wrote, also those of other people."""
+    """The newest valid summaries, also those of other people."""
     sql = (
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = ?2 AND {_IS_VALID} AND EXISTS (SELECT 1"
-        " FROM tags WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;'"
-        " AND tag <> 'session:' || ?3) ORDER BY n.created_at DESC, n.id DESC LIMIT ?4"
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = 'summary' AND {_IS_VALID} AND EXISTS"
+        " (SELECT 1 FROM tags WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;'"
+        " AND tag <> 'session:' || ?2) ORDER BY n.created_at DESC, n.id DESC LIMIT ?3"
     )
-    values = (project or "", node_type, without, most)
+    values = (project or "", without, most)
     return [row for each in connections for row in each.execute(sql, values)]
 
 
-def imported_nodes(
-    connection: Connection, node_type: str, project: str | None, without: str, most: int
+def imported_summaries(
+    connection: Connection, project: str | None, without: str, most: int
 ) -> "list[Any]":
-    """The newest valid nodes about sessions that only another program captured.
+    """The newest valid summaries of sessions that only another program captured.
 
     Each has the tag of its session.
     """
     sql = (
         f"SELECT {_COLUMNS}, s.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " JOIN tags AS s ON s.node_id = n.id AND s.tag >= 'session:' AND s.tag < 'session;'"
-        f" WHERE t.tag = '{IMPORTED}' AND +n.type = ?2 AND s.tag <> 'session:' || ?3"
-        f" AND {_IS_VALID} AND NOT {_IS_CAPTURED} ORDER BY t.node_id DESC LIMIT ?4"
+        f" WHERE t.tag = '{IMPORTED}' AND +n.type = 'summary' AND s.tag <> 'session:' || ?2"
+        f" AND {_IS_VALID} AND NOT {_IS_CAPTURED} ORDER BY t.node_id DESC LIMIT ?3"
     )
-    return connection.execute(sql, (project or "", node_type, without, most)).fetchall()
+    return connection.execute(sql, (project or "", without, most)).fetchall()
 
 
 def captured_imports(connection: Connection, node_ids: Sequence[str]) -> "set[str]":
@@ -253,34 +260,17 @@ def captured_imports(connection: Connection, node_ids: Sequence[str]) -> "set[st
     return {row[0] for row in _rows_of_nodes([connection], sql, node_ids)}
 
 
-def learnings(connection: Connection, project: str | None, most: int) -> "list[Any]":
-    """Valid learnings, each with its tag."""
+def stated_learnings(
+    connections: Sequence[Connection], project: str | None, most: int
+) -> "list[Any]":
+    """The newest valid learnings that a person stated or confirmed, each with its tag."""
     sql = (
         f"SELECT {_COLUMNS}, t.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-        f" WHERE t.tag >= 'learning:' AND t.tag < 'learning;' AND {_IS_VALID} LIMIT ?2"
+        f" WHERE t.tag >= 'learning:' AND t.tag < 'learning;' AND {_IS_VALID}"
+        " AND json_extract(n.metadata, '$.origin') IS NOT 'inferred'"
+        " AND json_extract(n.metadata, '$.rejected') IS NULL ORDER BY t.node_id DESC LIMIT ?2"
     )
-    return connection.execute(sql, (project or "", most)).fetchall()
-
-
-def observations(
-    connection: Connection,
-    session_ids: Sequence[str],
-    files: Sequence[str],
-    project: str | None,
-    most: int,
-) -> "list[Any]":
-    """The newest valid observations of these sessions, and those that mention these files."""
-    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
-    sql = (
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = 'observation' AND {_IS_VALID}"
-        f" AND n.id IN (SELECT node_id FROM tags WHERE tag IN ({_places(session_ids)})"
-        " UNION SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id"
-        "  AND e.type = 'MENTIONS'"
-        f"  WHERE json_extract(f.metadata, '$.path') IN ({_places(files)}) AND +f.type = 'file')"
-        f" ORDER BY n.created_at DESC, n.id DESC LIMIT {most}"
-    )
-    names = [f"session:{each}" for each in session_ids]
-    return connection.execute(sql, (project or "", *names, *files)).fetchall()
+    return [row for each in connections for row in each.execute(sql, (project or "", most))]
 
 
 def nodes_with_tag(
@@ -292,15 +282,6 @@ def nodes_with_tag(
         f" AND {_IS_VALID} ORDER BY t.node_id DESC LIMIT ?3"
     )
     return [row for each in connections for row in each.execute(sql, (project or "", tag, most))]
-
-
-def kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> "dict[str, str]":
-    """The kind of each observation that has one."""
-    sql = (
-        "SELECT node_id, min(substr(tag, 6)) FROM tags WHERE tag >= 'kind:' AND tag < 'kind;'"
-        " AND node_id IN"
-    )
-    return dict(_rows_of_nodes(connections, sql, node_ids, "GROUP BY node_id"))
 
 
 def newest_of_type(
@@ -352,9 +333,10 @@ def nodes_that_mention(
 def matching_excerpts(
     connection: Connection, query: str, project: str | None, without: str, most: int
 ) -> "list[Any]":
-    """The excerpts that match a full-text query, best first, each with its score."""
+    """The excerpts that match a full-text query, best first, each with its score and its step."""
     sql = (
-        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts)"
+        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts),"
+        " e.step"
         " FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
         " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
         " ORDER BY bm25(excerpts_fts) LIMIT ?"
@@ -363,37 +345,54 @@ def matching_excerpts(
 
 
 def matching_statements(
-    connections: Sequence[Connection], query: str, project: str | None, most: int
+    connections: Sequence[Connection], query: str, project: str | None, most: int, known: str
 ) -> "list[Any]":
-    """The nodes that match a full-text query, best first, without those made of sessions.
+    """The nodes that match a full-text query, best first.
 
-    Sessions that only another program captured have no excerpts, so their observations count. The
-    last connection is the user store, which has the sessions.
+    Of sessions that have excerpts, only what no excerpt says: fixes and failures. `known` is the
+    JSON of their tags.
     """
-    of_sessions = (
-        "EXISTS (SELECT 1 FROM tags AS s WHERE s.node_id = n.id AND s.tag >= 'session:'"
-        " AND s.tag < 'session;'"
+    sql = (
+        f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+        f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision',"
+        " 'pattern', 'observation', 'hypothesis', 'open-question', 'task')"
+        " AND (NOT EXISTS (SELECT 1 FROM tags AS s WHERE s.node_id = n.id"
+        "  AND s.tag IN (SELECT value FROM json_each(?4))) OR EXISTS (SELECT 1 FROM tags AS k"
+        "  WHERE k.node_id = n.id AND k.tag IN ('kind:bugfix', 'kind:failure')))"
+        " ORDER BY bm25(nodes_fts) LIMIT ?3"
     )
-    is_imported = f"EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = '{IMPORTED}')"
-    values = (project or "", f"terms : ({query})", most)
-    found: list[Any] = []
-    for each in connections:
-        is_user = each is connections[-1]
-        but = f" AND NOT ({is_imported} AND NOT {_IS_CAPTURED})" if is_user else ""
-        sql = (
-            f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-            f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision',"
-            " 'pattern', 'observation', 'hypothesis', 'open-question', 'task')"
-            f" AND NOT {of_sessions}{but}) ORDER BY bm25(nodes_fts) LIMIT ?3"
-        )
-        found += each.execute(sql, values)
-    return found
+    values = (project or "", f"terms : ({query})", most, known)
+    return [row for each in connections for row in each.execute(sql, values)]
+
+
+def withdrawn(
+    connections: Sequence[Connection], session_ids: Sequence[str]
+) -> "list[tuple[str, str]]":
+    """The session and the metadata of each observation that has been deleted, superseded, edited or
+    excluded since."""
+    sql = (
+        "SELECT r.session, json_extract(r.body, '$.metadata') FROM records AS r"
+        " LEFT JOIN nodes AS n ON n.id = r.subject WHERE r.author = 'synthesis'"
+        " AND r.kind = 'node.put' AND (n.superseded_by IS NOT NULL OR EXISTS (SELECT 1 FROM tags"
+        "  WHERE node_id = r.subject AND tag = 'tier:off-context') OR EXISTS (SELECT 1"
+        "  FROM records AS o WHERE o.subject = r.subject AND o.author <> r.author"
+        "  AND (o.kind = 'node.delete' AND n.id IS NULL OR o.kind = 'node.put'"
+        "   AND json_extract(o.body, '$.content') IS NOT NULL)))"
+        " AND r.session <> '' AND r.session IN"
+    )
+    return _rows_of_nodes(connections, sql, session_ids)
 
 
 def excerpts_with(connection: Connection, term: str, most: int) -> int:
     """How many excerpts have a term, as far as counted."""
     sql = "SELECT count(*) FROM (SELECT 1 FROM excerpts_fts WHERE excerpts_fts MATCH ? LIMIT ?)"
     return int(connection.execute(sql, (f'"{term}"', most)).fetchone()[0])
+
+
+def last_excerpt(connection: Connection) -> int:
+    """The number of the newest excerpt."""
+    last: int | None = connection.execute("SELECT max(id) FROM excerpts").fetchone()[0]
+    return last or 0
 
 
 def count_excerpts(connection: Connection, project: str | None) -> int:

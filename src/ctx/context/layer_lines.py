@@ -13,13 +13,11 @@ from zlib import crc32
 from ctx import tokens
 from ctx.context.contexts import (
     BEFORE_EDIT,
-    CODE,
     COMMANDS,
-    LEARNINGS,
-    PAST_WORK,
     RULES,
     SESSIONS,
     STANDING,
+    WORDS,
     ContextItem,
 )
 from ctx.ids import NodeId
@@ -33,11 +31,9 @@ if TYPE_CHECKING:
 HEADINGS = {
     STANDING: "## Where things stand",
     RULES: "## Rules and corrections",
+    WORDS: "## What the user said",
     SESSIONS: "## Recent Sessions",
     COMMANDS: "## Commands that work here",
-    CODE: "## Recently Changed Code",
-    LEARNINGS: "## Project Knowledge",
-    PAST_WORK: "## Relevant Past Work",
     BEFORE_EDIT: "## Before you edit",
 }
 
@@ -49,7 +45,7 @@ _DISTINCTIVE_LENGTH = 12
 
 
 class LayerLine(NamedTuple):
-    """One item of a layer: a node, or a changed item of code."""
+    """One item of a layer: a node, a message or a command."""
 
     id: str
     label: str
@@ -57,8 +53,6 @@ class LayerLine(NamedTuple):
     digest: str
     texts: tuple[str, ...]
     """The forms of its text, longest first."""
-    group: str = ""
-    """A line above it that it shares with others: for an item of code, its file."""
     title: str = ""
     """If an earlier layer contains this title, the line is left out."""
 
@@ -136,40 +130,24 @@ def fit(layer: Layer, most: int) -> FittedLayer:
 
 
 def _render_layer(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer:
-    parts = [f"{HEADINGS[layer.name]}\n"]
-    items: list[ContextItem] = []
-    texts: list[str] = []
-    group = ""
-    for line, form in zip(layer.lines, chosen, strict=False):
-        text = line.texts[form]
-        if line.group and line.group == group:
-            items[-1] = items[-1]._replace(tokens=items[-1].tokens + _cost(text))
-            texts[-1] += f"\n{text}"
-        else:
-            group = line.group
-            parts += [f"{group}\n"] if group else []
-            cost = _cost(text) + (_cost(group) if group else 0)
-            node_id = NodeId(line.id)  # type: ignore[arg-type]
-            items.append(
-                ContextItem(node_id, line.label, line.updated_at, cost, line.digest, layer.name)
-            )
-            texts.append(f"{group}\n{text}" if group else text)
-        parts.append(f"{text}\n")
-    left_out = len(layer.lines) - len(chosen) + layer.left_out
-    text, omitted = "".join(parts) + "\n", layer.lines[len(chosen) :]
-    return FittedLayer(text, used, tuple(items), left_out, tuple(texts), omitted)
+    shown, omitted = layer.lines[: len(chosen)], layer.lines[len(chosen) :]
+    texts = tuple(line.texts[form] for line, form in zip(shown, chosen, strict=True))
+    items = tuple(
+        ContextItem(
+            NodeId(line.id),  # type: ignore[arg-type]
+            *(line.label, line.updated_at, _cost(text), line.digest, layer.name),
+        )
+        for line, text in zip(shown, texts, strict=True)
+    )
+    text = "\n".join([HEADINGS[layer.name], *texts, "", ""])
+    return FittedLayer(text, used, items, len(omitted) + layer.left_out, texts, omitted)
 
 
 def _sum(layer: Layer, chosen: Sequence[int]) -> int:
     """The tokens of the first lines in these forms, with their headings."""
-    total = tokens.estimate(f"{HEADINGS[layer.name]}\n\n")
-    group = ""
-    for line, form in zip(layer.lines, chosen, strict=False):
-        if line.group and line.group != group:
-            group = line.group
-            total += _cost(group)
-        total += _cost(line.texts[form])
-    return total
+    return tokens.estimate(f"{HEADINGS[layer.name]}\n\n") + sum(
+        _cost(line.texts[form]) for line, form in zip(layer.lines, chosen, strict=False)
+    )
 
 
 def _cost(text: str) -> int:
@@ -220,35 +198,21 @@ def plain(text: str) -> str:
 class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
-    memory: int = 700
+    memory: int = 560
     standing: int = 130
     rules: int = 180
+    words: int = 700
     commands: int = 80
-    past_work: int = 240
-    code: int = 50
     sessions: int = 80
-    learnings: int = 40
     frame: int = 150
     most_sessions: int = 10
     most_commands: int = 8
-    most_changes: int = 30
-    most_learnings: int = 10
-    most_past_work: int = 10
-    least_confidence: int = 500
-    """The least confidence of a learning, in thousandths."""
 
 
 def from_config(config: "Config") -> LayerLimits:
     """The limits in the settings."""
     return LayerLimits(
-        past_work=config.integer("context.observations_cap"),
-        code=config.integer("context.function_map_cap"),
         sessions=config.integer("context.session_index_cap"),
-        learnings=config.integer("context.learnings_cap"),
         frame=config.integer("context.reserve"),
         most_sessions=config.integer("context.max_sessions"),
-        most_changes=config.integer("context.max_functions"),
-        most_learnings=config.integer("context.max_learnings"),
-        most_past_work=config.integer("context.max_observations"),
-        least_confidence=round(config.number("context.min_learning_confidence") * 1000),
     )

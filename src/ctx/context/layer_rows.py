@@ -16,36 +16,30 @@ from ctx.markdown import flat
 from ctx.memory import model, sources
 
 LONGEST_COMPARED = 4_000
+_SHORTEST_WORD = 4
+_AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _MOST_OF_IT = 0.6
 _MOST_SHARED = 200
 _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
 )
 
-RUN_WITH = re.compile(r"(?:Tests are run|The code is (?:checked|formatted)) with `")
-NEEDS = re.compile(r" needs `(\w+)`: it failed without and passed with it")
-"""What synthesis writes about commands in learnings and discoveries."""
 
-
-def shared(
-    connections: Sequence[Connection], node_type: str, project: str | None, session: str
+def shared_summaries(
+    connections: Sequence[Connection], project: str | None, session: str
 ) -> "list[Any]":
-    """What sessions left that are not in the table of sessions.
+    """The summaries of sessions that are not in the table of sessions.
 
     Those are sessions of other people, in the project's store, and sessions that another program
     captured.
     """
-    project_nodes = hook_queries.nodes_of_sessions(
-        connections[:-1], node_type, project, session, _MOST_SHARED
+    project_nodes = hook_queries.summaries_of_sessions(
+        connections[:-1], project, session, _MOST_SHARED
     )
-    imported = hook_queries.imported_nodes(
-        connections[-1], node_type, project, session, _MOST_SHARED
-    )
-    if node_type == "summary":
-        # Another program may summarise a session several times. The newest one comes first.
-        last = {row[-1]: row for row in reversed(imported)}
-        imported = [row for row in imported if last[row[-1]] is row]
-    return [*project_nodes, *(row[:-1] for row in imported)]
+    imported = hook_queries.imported_summaries(connections[-1], project, session, _MOST_SHARED)
+    # Another program may summarise a session several times. The newest one comes first.
+    last = {row[-1]: row for row in reversed(imported)}
+    return [*project_nodes, *(row[:-1] for row in imported if last[row[-1]] is row)]
 
 
 def author_prefixes(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:
@@ -107,9 +101,36 @@ def sessions_elsewhere(
     return {session for session, branch in branches.items() if branch != here}
 
 
-def is_about_commands(text: str) -> bool:
-    """Whether a text says what the layer of commands says too."""
-    return bool(RUN_WITH.match(text) or NEEDS.search(text))
+def words(text: str) -> set[str]:
+    found = (word.strip(_AROUND_WORDS) for word in text[:LONGEST_COMPARED].lower().split())
+    return {word for word in found if len(word) >= _SHORTEST_WORD}
+
+
+class Withdrawn:
+    """Tells which passages are outdated: what was made of them has been changed or deleted since.
+
+    Sessions are read when they are first asked for.
+    """
+
+    def __init__(self, connections: Sequence[Connection], sessions: Sequence[str] = ()) -> None:
+        self._connections = connections
+        self._titles: dict[str, list[set[str]]] = {}
+        self._read: set[str] = set()
+        self._add(sessions)
+
+    def has(self, session: str, step: str, text: str) -> bool:
+        if session not in self._read:
+            self._add([session])
+        own = words(text)
+        return any(is_mostly_in(title, own, len(title)) for title in self._titles.get(step, ()))
+
+    def _add(self, sessions: Sequence[str]) -> None:
+        self._read.update(sessions)
+        for _, metadata in hook_queries.withdrawn(self._connections, sessions):
+            about = model.from_json(metadata or "{}")
+            title = words(one_line(about.get("title")).rstrip("…"))
+            for step in texts(about.get("evidence")) if title else ():
+                self._titles.setdefault(step, []).append(title)
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

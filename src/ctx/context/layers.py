@@ -20,10 +20,8 @@ from ctx.context.compose import item, short_item
 from ctx.context.context_entries import load
 from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, item_of
 from ctx.context.contexts import (
-    CODE,
     COMMANDS,
     EMPTY_MEMORY,
-    LEARNINGS,
     MEMORY,
     MOST_PARTS,
     NOTHING,
@@ -57,8 +55,8 @@ _MOST_STATE = 40
 _LONGEST_ITEM = 5_000
 _LONG_PREVIEW = 2_000
 _SMALL = 400
-# Layers whose changes a resumed session gets. Past work follows from the others.
-_REPEATED_LAYERS = (MEMORY, RULES, COMMANDS, SESSIONS, CODE, LEARNINGS)
+# Layers whose changes a resumed session gets.
+_REPEATED_LAYERS = (MEMORY, RULES, COMMANDS, SESSIONS)
 
 
 class ContextRequest(NamedTuple):
@@ -74,8 +72,6 @@ class ContextRequest(NamedTuple):
     limits: LayerLimits = LayerLimits()
     session: str = ""
     """A running session; its own work is left out."""
-    root: str = ""
-    """The top of the working tree; what is about files that are gone is left out."""
 
 
 class CompactionState(NamedTuple):
@@ -132,10 +128,7 @@ def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
     limits = wanted.limits
     budget = min(wanted.budget, LARGEST_PART)
     asked = session_layers.LayerRequest(
-        *(wanted.project, wanted.session, limits),
-        limits.rules * budget // USUAL_BUDGET,
-        limits.past_work * budget // USUAL_BUDGET,
-        wanted.root,
+        *(wanted.project, wanted.session, limits), limits.rules * budget // USUAL_BUDGET
     )
     return session_layers.build_layers(connections, asked)
 

@@ -22,7 +22,7 @@ _KNOWN_BY = 60
 
 class ReceiptItem(NamedTuple):
     id: NodeId
-    """Empty for what is not a node: a passage of a session, a command, a file with changed code."""
+    """Empty for what is not a node: a passage of a session, a command."""
     label: str
     """The label in the text: `fact:01HQ1A2B3C4D`."""
     updated_at: str

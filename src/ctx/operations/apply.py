@@ -392,10 +392,7 @@ def _keep_contexts(
             # No hook waits while it is composed; whether it is still valid is checked again.
             before = contexts.current_state(memory.local, key)
             notice = contexts.notice(key, own)
-            wanted = layers.ContextRequest(
-                *(place.project, task, budget, part, notice, most),
-                root=place.folder if place.project else "",
-            )
+            wanted = layers.ContextRequest(place.project, task, budget, part, notice, most)
             made = layers.context(stores, wanted)
             with transaction(memory.local):
                 if contexts.current_state(memory.local, key) == before:

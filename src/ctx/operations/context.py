@@ -16,16 +16,14 @@ from ctx.context import (
 )
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
-    CODE,
     COMMANDS,
-    LEARNINGS,
     MEMORY,
     NO_STORE,
-    PAST_WORK,
     RULES,
     SAID,
     SESSIONS,
     STANDING,
+    WORDS,
     ProjectStoreState,
 )
 from ctx.context.layers import ContextRequest
@@ -42,12 +40,10 @@ _FROM = {
     MEMORY: "nodes of the view `default`",
     SAID: "excerpts of what was said",
     STANDING: "the last session",
+    WORDS: "short messages of the user",
     RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
     COMMANDS: "session_commands",
-    CODE: "symbol_changes",
-    LEARNINGS: "nodes tagged `learning:`",
-    PAST_WORK: "observations tagged `kind:`",
 }
 
 
@@ -65,7 +61,7 @@ class ContextLayer(NamedTuple):
     name: str
     tokens: int
     cap: int
-    """Its part of the budget. Rules and past work share theirs; memory may have more."""
+    """Its part of the budget. Memory may have more."""
     shown: int
     left_out: int
     more_left_out: bool
@@ -142,7 +138,6 @@ def _request(memory: Memory, options: Options, budget: int, notice: str) -> Cont
         notice,
         layer_lines.from_config(memory.environment.user_config),
         options.session if options.source != "startup" else "",
-        memory.place.folder if memory.project else "",
     )
 
 

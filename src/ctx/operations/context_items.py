@@ -8,22 +8,19 @@ from ctx.context import excerpt_search
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
     BEFORE_EDIT,
-    CODE,
     COMMANDS,
-    LEARNINGS,
     MEMORY,
-    PAST_WORK,
     RECALLED,
     RULES,
     SESSIONS,
     STANDING,
+    WORDS,
     ContextItem,
 )
 from ctx.context.excerpt_search import Hit
 from ctx.ids import NodeId
 from ctx.markdown import code
-from ctx.memory import learning_confidence, model, sources
-from ctx.memory.learning_confidence import CERTAIN
+from ctx.memory import model, sources
 from ctx.memory.model import Node
 from ctx.project import authors
 from ctx.workspace import Memory
@@ -38,7 +35,7 @@ class GivenItem(NamedTuple):
     """One item of a context."""
 
     id: str
-    """The node; empty for a command, for changed code and for an excerpt."""
+    """The node; empty for a command and for a passage."""
     label: str
     layer: str
     text: str
@@ -100,7 +97,7 @@ def of_hits(
     for item, hit in zip(items, hits, strict=True):
         text = excerpt_search.line_of(hit).rstrip("\n")
         kind = "" if hit.node else hit.kind
-        why = match_reason(asked, hit.text, kind, is_past_work=bool(hit.line))
+        why = match_reason(asked, hit.text, kind)
         given = nodes.given_item(item, text, why)
         found.append(given._replace(source=hit.source, session=hit.session))
     return tuple(found)
@@ -117,7 +114,7 @@ class _Nodes:
 
     def given_item(self, item: ContextItem, text: str, reason: str) -> GivenItem:
         node = self.by_id.get(item.id)
-        source = node.source if node else _source_of_layer(item.layer)
+        source = node.source if node else sources.AGENT
         by = self._authors.get(item.id, "")
         return GivenItem(
             *(item.id, item.label, item.layer, text, item.tokens, reason, source, by),
@@ -137,27 +134,22 @@ def layer_reason(layer: str, node: Node | None) -> str:
     about: Mapping[str, Any] = node.metadata if node else {}
     if layer == MEMORY:
         return _tier_reason(node.tags if node else ())
-    if layer == LEARNINGS:
-        times, now_ms = about.get("times_seen", 1), clock.now_ms()
-        sure = learning_confidence.confidence_at(dict(about), now_ms) / CERTAIN
-        return f"learning with confidence {sure:.2f}, {_times(times)}"
-    if layer in (RULES, PAST_WORK):
+    if layer == RULES:
         kind = next((tag for tag in node.tags if tag.startswith("kind:")), "") if node else ""
-        stated = {RULES: "rule of the project", PAST_WORK: "among the best of past work"}[layer]
         details = [f"`{kind}`"] if kind else []
         if about.get("lasting") is True:
             details.append("holds in general")
         sessions = about.get("sessions")
         if isinstance(sessions, list) and len(sessions) > 1:
             details.append(_times(len(sessions)))
-        return ", ".join([stated, *details])
+        return ", ".join(["rule of the project", *details])
     return {
         STANDING: "what the last session left open"
         if node and node.type == "summary"
         else "the end of the last session",
+        WORDS: "a short message of the user, newest first",
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",
-        CODE: "changed in one of the last sessions",
         BEFORE_EDIT: "about the file that the agent read or edited",
         RECALLED: "the agent asked for it",
     }.get(layer, layer)
@@ -184,22 +176,13 @@ def terms_of_words(prompt: str) -> dict[str, frozenset[str]]:
     return {word: terms.significant(word) for word in dict.fromkeys(filter(None, every))}
 
 
-def match_reason(
-    asked: Mapping[str, frozenset[str]], text: str, kind: str = "", *, is_past_work: bool = False
-) -> str:
+def match_reason(asked: Mapping[str, frozenset[str]], text: str, kind: str = "") -> str:
     """Why a text is given with a prompt of these words; `kind` is that of an excerpt."""
     own = terms.significant(text)
     shared = [word for word, terms in asked.items() if terms & own]
     words = ", ".join(code(word) for word in shared[:_MOST_WORDS])
     stated = f"shares {words} with the prompt" if shared else "matches the prompt"
-    if is_past_work:
-        # Past work that is worth much is given even if it shares no words.
-        return f"past work, {stated}" if shared else "among the best of past work"
     return f"{kind} of an earlier session, {stated}" if kind else stated
-
-
-def _source_of_layer(layer: str) -> str:
-    return sources.REPOSITORY if layer == CODE else sources.AGENT
 
 
 # What there was no room for
@@ -223,7 +206,7 @@ def _omitted(
         yield OmittedItem(
             *(line.id, line.label, layer, line.texts[0][:_LONGEST_OMITTED], 0),
             _no_room(layer, caps.get(layer, 0)),
-            node.source if node else _source_of_layer(layer),
+            node.source if node else sources.AGENT,
             *(line.updated_at, nodes.age_days(line.updated_at)),
         )
 

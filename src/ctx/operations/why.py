@@ -11,7 +11,7 @@ from ctx import clock, disk
 from ctx.capture import steps
 from ctx.capture.session_state import SHORTEST_PREFIX
 from ctx.codebase import anchor_check
-from ctx.context.contexts import COMMANDS, HINT, MEMORY, RECALLED, SAID
+from ctx.context.contexts import COMMANDS, HINT, MEMORY, RECALLED, SAID, WORDS
 from ctx.context.layer_lines import digest
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
@@ -34,7 +34,11 @@ Kind = Literal[
 ]
 
 _ALL = 2**31
-_KINDS: Mapping[str, Kind] = {SAID: "passage of a session", COMMANDS: "command"}
+_KINDS: Mapping[str, Kind] = {
+    SAID: "passage of a session",
+    WORDS: "passage of a session",
+    COMMANDS: "command",
+}
 """What an item is that has no id, by its layer."""
 _CHUNK_KINDS: Mapping[str, Kind] = {
     "FileContent": "passage of a file",
@@ -288,9 +292,7 @@ def _reason(
     if receipt.packed is not None:
         return ""
     if item.layer in (SAID, HINT):
-        text, tags = (now.content, now.tags) if now else ("", ())
-        is_past_work = item.layer == SAID and any(tag.startswith("kind:") for tag in tags)
-        return match_reason(asked, text, is_past_work=is_past_work)
+        return match_reason(asked, now.content if now else "")
     if receipt.event == spool.EVENTS["prompt-submit"] and item.layer == MEMORY:
         return "it matches the prompt, or the agent asked for it"
     if receipt.event not in spool.EVENTS.values():
@@ -311,9 +313,10 @@ def _given_text(
         kind=_kind(item),
         reason=layer_reason(item.layer, None),
     )
-    if item.layer != SAID:
+    if item.layer not in (SAID, WORDS):
         return given
-    there = excerpt_table.at_time(memory.local, name, item.updated_at)
+    session = name.rpartition(".")[0] or name
+    there = excerpt_table.at_time(memory.local, session, item.updated_at)
     same = [each for each in there if digest(each.text) == item.digest]
     if not same and not item.digest and len(there) == 1:
         # Receipts of older versions have no checksum.
@@ -321,5 +324,6 @@ def _given_text(
     if not same:
         return given._replace(content=None, changed=None, reason="said in an earlier session")
     found = same[0]
-    reason = match_reason(asked, found.text, found.kind)
+    is_found = item.layer == SAID
+    reason = match_reason(asked, found.text, found.kind) if is_found else given.reason
     return given._replace(content=found.text, source=found.source, reason=reason)

@@ -6,15 +6,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ctx.context.contexts import (
-    CODE,
     COMMANDS,
-    LEARNINGS,
     MEMORY,
-    PAST_WORK,
     RULES,
     SAID,
     SESSIONS,
     STANDING,
+    WORDS,
 )
 from ctx.errors import CtxError, UsageError
 from ctx.ids import NodeId
@@ -30,20 +28,12 @@ LAYER_NAMES = {
     MEMORY: "Memory",
     STANDING: "Where things stand",
     RULES: "Rules and corrections",
+    WORDS: "What the user said",
     COMMANDS: "Commands",
-    PAST_WORK: "Past work",
-    CODE: "Changed code",
     SESSIONS: "Recent sessions",
-    LEARNINGS: "Learnings",
     SAID: "From earlier sessions",
 }
-_LIMITS = {
-    SESSIONS: "context.max_sessions",
-    LEARNINGS: "context.max_learnings",
-    PAST_WORK: "context.max_observations",
-    RULES: "context.max_observations",
-    CODE: "context.max_functions",
-}
+_LIMITS = {SESSIONS: "context.max_sessions"}
 """The settings that limit the number of items of a layer."""
 _MOST_HIDDEN = 20
 _MOST_ITEMS = 50

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
     from ctx.hosts.hook_events import HookEvent
 
-_BUDGET = 800
+_BUDGET = 600
 _LIMIT_S = 0.5
 _LONGEST_WAIT = 4
 """So many times the limit may pass if other processes use the processors."""

@@ -76,7 +76,7 @@ def _of_another_version(hook: "Hook") -> str:
 
 def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
     if items:
-        # A file with changed code is an item, but not a node.
+        # A message or a command is an item, but not a node.
         word = "node" if all(item.id for item in items) else "item"
         what = f"1 {word}" if len(items) == 1 else f"{len(items):,} {word}s"
         return f"ctx: {what}, {tokens:,} tokens; `ctx why` lists them"

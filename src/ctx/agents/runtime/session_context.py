@@ -57,7 +57,6 @@ def start_context(
         contexts.notice(key, own),
         most,
         session if goes_on else "",
-        place.folder if place.project else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
     if before is not None and hook.host.remembers(event):

@@ -10,7 +10,7 @@ from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.stories.harbour import HARBOUR, TWO_AT_ONCE
 from tests.e2e.claude_code.stories.story import Story, missing, played_at, untrue
 
-MOST_TOKENS = 660
+MOST_TOKENS = 800
 FIX = 2
 """The session with a failing test and an attempt that failed."""
 JUNK = ("Traceback", "test session starts", "short test summary")

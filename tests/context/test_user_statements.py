@@ -1,0 +1,148 @@
+"""What the user said in a context: rules first, short messages, nothing twice or outdated."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ctx.context import layers
+from ctx.context.excerpt_search import search
+from ctx.context.layers import ContextRequest
+from ctx.ids import NodeId
+from ctx.memory.changes import changing
+from ctx.memory.graph import Graph
+from tests.context.test_session_layers import section, text_of
+from tests.memory import graphs
+from tests.packs.session_store import message, observation, session
+
+RULE = "Never commit yourself, I review every change first."
+USUAL = ContextRequest("app", None, 2_000)
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with graphs.graph() as made:
+        yield made
+
+
+def add_statement(graph: Graph, session_id: str, kind: str, text: str, **about: object) -> NodeId:
+    return observation(graph, session_id, kind, text, session=session_id, **about)  # type: ignore[arg-type]
+
+
+def test_the_final_message_and_next_steps_are_shown(graph: Graph) -> None:
+    session(graph, "s1", 2, completed="Something")
+    add_statement(
+        graph, "s1", "statement", "The older end of another session.", said_as="final", worth=2_000
+    )
+    session(graph, "s2", 1, completed="More", next_steps=["Next: write the manual"])
+    final = "The refresh works; only the mobile client still polls."
+    add_statement(graph, "s2", "statement", final, said_as="final", said_by="agent", worth=2_000)
+    assert section(text_of(graph, USUAL), "Where things stand") == [
+        f"- [yesterday] {final}",
+        "- Next: write the manual",
+    ]
+    assert text_of(graph, USUAL).count(final) == 1
+
+
+def test_rules_stay_after_many_sessions(graph: Graph) -> None:
+    session(graph, "s0", 50, completed="Began")
+    add_statement(graph, "s0", "rule", RULE, lasting=True, said_by="user", worth=3_000)
+    add_statement(graph, "s0", "decision", "Amounts are whole cents", lasting=True, said_by="user")
+    add_statement(graph, "s0", "correction", "No, the other button should be green.", worth=2_500)
+    add_statement(graph, "s0", "statement", "The first of many sessions ended well.", worth=2_000)
+    for number in range(1, 41):
+        name = f"s{number}"
+        session(graph, name, 50 - number, completed=f"Topic{number} done")
+        add_statement(
+            graph, name, "correction", f"No, widget{number} belongs on page{number}.", worth=2_000
+        )
+    text = text_of(graph, USUAL)
+    rules = section(text, "Rules and corrections")
+    assert f"- {RULE}" in rules
+    assert "- Amounts are whole cents" in rules
+    assert "other button" not in text
+    assert "first of many" not in text
+
+
+def test_a_repeated_rule_is_shown_once_and_first(graph: Graph) -> None:
+    session(graph, "s1", 2, completed="One")
+    session(graph, "s2", 1, completed="Two")
+    add_statement(
+        graph, "s2", "rule", "Always run the linter before the tests.", lasting=True, worth=3_000
+    )
+    add_statement(graph, "s1", "rule", RULE, lasting=True, worth=3_000, sessions=["s1", "s2"])
+    add_statement(
+        graph, "s2", "rule", "Never commit yourself! I review every change.", lasting=True
+    )
+    assert section(text_of(graph, USUAL), "Rules and corrections") == [
+        f"- {RULE}",
+        "- Always run the linter before the tests.",
+    ]
+
+
+def test_what_was_only_asked_for_is_no_rule(graph: Graph) -> None:
+    session(graph, "s1", 1, completed="One")
+    add_statement(graph, "s1", "correction", "Can you move the helper instead of a copy?!")
+    add_statement(graph, "s1", "correction", "Why is the table not sorted?")
+    add_statement(graph, "s1", "correction", "Amounts are whole cents, never floats.")
+    rules = section(text_of(graph, USUAL), "Rules and corrections")
+    assert rules == ["- Amounts are whole cents, never floats."]
+
+
+def test_short_messages_of_the_user_are_given_newest_first(graph: Graph) -> None:
+    for name, days in (("s1", 3), ("s2", 1), ("now", 0)):
+        session(graph, name, days)
+    observation(graph, "s1", "rule", "Never commit the lock file")
+    message(graph, "s1", 3, "Never commit the lock file")
+    message(graph, "s1", 3, "Name the table orders, as the importer expects it")
+    message(graph, "s1", 3, "I renamed the table", "agent")
+    message(graph, "s2", 1.2, "Money is in cents\n## everywhere")
+    message(graph, "s2", 1.1, "Please name the table orders, as the importer expects")
+    message(graph, "s2", 1, "A long report " * 40)
+    message(graph, "s2", 1, "ok go on")
+    message(graph, "now", 0, "What this session asks")
+    wanted = USUAL._replace(session="now")
+    assert section(text_of(graph, wanted), "What the user said") == [
+        "- [yesterday] Please name the table orders, as the importer expects",
+        "- [yesterday] Money is in cents ## everywhere",
+    ]
+    items = layers.context([graph.connection], wanted).items
+    said = [each for each in items if each.layer == "words"]
+    assert len({each.key for each in said}) == 2
+    assert all(each.label.startswith("said:s2.") for each in said)
+
+
+@pytest.mark.parametrize("action", ["edit", "delete", "supersede", "exclude"])
+def test_what_a_person_changed_does_not_come_back_in_the_old_words(
+    graph: Graph, action: str
+) -> None:
+    """Neither at the start nor with a prompt."""
+    session(graph, "s1", 1)
+    said = "The retries of the importer stop after seven attempts"
+    message(graph, "s1", 1, said)
+    message(graph, "s1", 1, "The retries of the mailer never stop")
+    [step] = graph.connection.execute(
+        "SELECT step FROM excerpts WHERE text = ?", (said,)
+    ).fetchone()
+    by_synthesis = graphs.WHO._replace(session="s1", author="synthesis")
+    with changing(graph, "synthesise", by_synthesis) as change:
+        about = {"title": f"{said[:40]}…", "evidence": [step]}
+        made = change.add_node("observation", said, metadata=about)
+        change.tag(made, "project:app")
+
+    def given() -> list[str]:
+        hits = search([graph.connection], "app", "What stops the retries of the importer", 500)
+        start = section(text_of(graph, USUAL), "What the user said")
+        return [each for each in (*start, *(hit.text for hit in hits)) if "importer" in each]
+
+    assert len(given()) == 2
+    with changing(graph, "change", graphs.WHO) as change:
+        match action:
+            case "edit":
+                change.update_node(made, content="They stop after nine attempts")
+            case "delete":
+                change.delete_node(made)
+            case "supersede":
+                change.link(change.add_node("fact", "They stop after nine"), made, "SUPERSEDES", {})
+            case "exclude":
+                change.tag(made, "tier:off-context")
+    assert given() == []
