@@ -99,15 +99,17 @@ def test_short_messages_of_the_user_are_given_newest_first(graph: Graph) -> None
     message(graph, "s2", 1.1, "Please name the table orders, as the importer expects")
     message(graph, "s2", 1, "A long report " * 40)
     message(graph, "s2", 1, "ok go on")
+    message(graph, "s2", 1.3, "发票的状态必须保持德语")
     message(graph, "now", 0, "What this session asks")
     wanted = USUAL._replace(session="now")
     assert section(text_of(graph, wanted), "What the user said") == [
         "- [yesterday] Please name the table orders, as the importer expects",
         "- [yesterday] Money is in cents ## everywhere",
+        "- [yesterday] 发票的状态必须保持德语",
     ]
     items = layers.context([graph.connection], wanted).items
     said = [each for each in items if each.layer == "words"]
-    assert len({each.key for each in said}) == 2
+    assert len({each.key for each in said}) == 3
     assert all(each.label.startswith("said:s2.") for each in said)
 
 

@@ -114,21 +114,24 @@ class Withdrawn:
 
     def __init__(self, connections: Sequence[Connection], sessions: Sequence[str] = ()) -> None:
         self._connections = connections
-        self._titles: dict[str, list[set[str]]] = {}
+        self._titles: dict[str, list[str]] = {}
         self._read: set[str] = set()
         self._add(sessions)
 
     def has(self, session: str, step: str, text: str) -> bool:
         if session not in self._read:
             self._add([session])
-        own = words(text)
-        return any(is_mostly_in(title, own, len(title)) for title in self._titles.get(step, ()))
+        own, told = words(text), flat(text)
+        return any(
+            title in told or is_mostly_in(words(title), own, len(own))
+            for title in self._titles.get(step, ())
+        )
 
     def _add(self, sessions: Sequence[str]) -> None:
         self._read.update(sessions)
         for _, metadata in hook_queries.withdrawn(self._connections, sessions):
             about = model.from_json(metadata or "{}")
-            title = words(one_line(about.get("title")).rstrip("…"))
+            title = one_line(about.get("title")).rstrip("…")
             for step in texts(about.get("evidence")) if title else ():
                 self._titles.setdefault(step, []).append(title)
 

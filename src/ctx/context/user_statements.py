@@ -28,7 +28,8 @@ _ASKS_FOR_WORK = re.compile(
     r"(?:(?:ok|yes|and|so),? )?(?:can|could|would) (?:you|we)\b", re.IGNORECASE
 )
 """What was asked for once, and is done since."""
-_LONGEST, _MOST = 400, 40
+_SHORTEST, _LONGEST, _MOST = 12, 400, 40
+"""The bytes of a message, its characters, and how many are given."""
 _LONGEST_ANSWER, _LONGEST_QUESTION = 120, 160
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 _LENGTHS = (300, 160, 80)
@@ -57,19 +58,14 @@ def rules(
     for *row, tag in hook_queries.stated_learnings(connections, project, _MOST_READ):
         rows[row[0]], kinds[row[0]] = row, tag.removeprefix("learning:")
         ranked.append((True, False, row[5], row[0]))
-    lines = []
-    for *_, node_id in sorted(ranked, reverse=True):
-        line = observation_lines.line_of(rows[node_id], kinds[node_id])
-        if kinds[node_id] in ("correction", "decision"):
-            about = model.from_json(rows[node_id][3])
-            steps = layer_rows.texts(about.get("evidence"))
-            name = str(about.get("session", ""))
-            asked = _question(connections[-1], name, steps[0], rows[node_id][2]) if steps else ""
-            line = line._replace(texts=tuple(f"- {asked}{each[2:]}" for each in line.texts))
-        lines.append(line)
+    ids = [node_id for *_, node_id in sorted(ranked, reverse=True)]
+    lines = (observation_lines.line_of(rows[each], kinds[each]) for each in ids)
     chosen = list(_in_budget(_without_similar(lines), most_tokens))
     authors = layer_rows.author_prefixes(connections, [line.id for line in chosen])
-    return [line.with_author(authors.get(line.id, "")) for line in chosen]
+    return [
+        _with_question(connections[-1], line, rows[line.id]).with_author(authors.get(line.id, ""))
+        for line in chosen
+    ]
 
 
 def messages(
@@ -84,9 +80,8 @@ def messages(
     lines = []
     for name, at, text, step, _ in hook_queries.short_messages(user, sessions, _LONGEST):
         own = layer_rows.words(text)
-        if len(own) < 2 or _is_among(own, said, 2):
-            continue
-        if outdated.has(name, step, text):
+        is_short = not own or len(text.encode("utf-8", "replace")) < _SHORTEST
+        if is_short or _is_among(own, said, 2) or outdated.has(name, step, text):
             continue
         said.append(own)
         age = clock.days_ago(today - clock.day_number(clock.parse_iso(at) or 0))
@@ -99,15 +94,18 @@ def messages(
     return lines
 
 
-def _question(connection: Connection, session: str, step: str, answer: str) -> str:
-    """The question of the agent that a short message answers, to be put before it."""
-    if len(answer) > _LONGEST_ANSWER:
-        return ""
-    said = flat(hook_queries.said_before(connection, session, step)).rstrip("*_` ")
-    if not said.endswith("?"):
-        return ""
-    asked = " ".join(_SENTENCE_END.split(said)[-2:])
-    return f"To “{cut(asked, _LONGEST_QUESTION)}”: "
+def _with_question(connection: Connection, line: LayerLine, row: Sequence[Any]) -> LayerLine:
+    """The line of a short statement after the question of the agent that it answers."""
+    about = model.from_json(row[3])
+    steps = layer_rows.texts(about.get("evidence"))
+    if not steps or len(row[2]) > _LONGEST_ANSWER:
+        return line
+    said = hook_queries.said_before(connection, str(about.get("session", "")), steps[0])
+    told = flat(said).rstrip("*_` ")
+    if not told.endswith("?"):
+        return line
+    asked = cut(" ".join(_SENTENCE_END.split(told)[-2:]), _LONGEST_QUESTION)
+    return line._replace(texts=tuple(f"- To “{asked}”: {each[2:]}" for each in line.texts))
 
 
 def _is_done(text: str) -> bool:
