@@ -13,7 +13,6 @@ from ctx.layout import UserStore
 from ctx.memory import code_anchors
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graph import USER
-from ctx.operations import context
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx, git
@@ -155,29 +154,6 @@ def test_a_deleted_file_is_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
     assert [each["reason"] for each in packed["left_out"]] == ["its code is gone"]
 
 
-def test_a_context_has_nothing_about_files_that_are_gone(memory: Memory, repo: Path) -> None:
-    at = clock.iso(clock.now_ms() - 5 * HOUR_S * 1000)
-    with transaction(memory.local):
-        memory.local.execute(
-            "INSERT INTO sessions (id, project, folder, started_at, last_at) VALUES (?,?,?,?,?)",
-            ("s1", memory.project, str(repo), at, at),
-        )
-    node_id = add_observation(memory)
-    with memory.transaction("tag", USER) as change:
-        change.tag(node_id, "session:s1")
-    line = "- [bugfix] Fixed the refresh of tokens in the session.\n"
-    assert line in context.context(memory).text
-    os.rename(repo / "src/auth.py", repo / "src/away.py")
-    assert line not in context.context(memory).text
-    os.rename(repo / "src/away.py", repo / "src/auth.py")
-    assert line in context.context(memory).text
-    (repo / "src/auth.py").unlink()
-    with memory.transaction("update", USER) as change:
-        change.update_node(node_id, metadata={"source": "user"})
-    said = "- [bugfix] (user) Fixed the refresh of tokens in the session.\n"
-    assert said in context.context(memory).text, "what the user said stays"
-
-
 def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
     git("switch", "-q", "-c", "feature")
     (repo / "src/cache.py").write_text("class Cache:\n    size = 1\n")
@@ -195,17 +171,13 @@ def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: C
             node_id, metadata={"session": "s1", "files": ["src/cache.py"], "symbols": []}
         )
         change.tag(node_id, "session:s1")
-    line = "- [bugfix] Fixed the refresh of tokens in the session.\n"
-    assert line in context.context(memory).text
     git("switch", "-q", "main")
     assert not (repo / "src/cache.py").exists()
-    assert line in context.context(memory).text
     recalled = ctx("recall", "refresh of tokens", "--format=json").json["nodes"]
     assert [node["id"] for node in recalled] == [node_id]
     git("switch", "-q", "feature")
     git("rm", "-q", "src/cache.py")
     commit("Remove it", hours=-1)
-    assert line not in context.context(memory).text
     assert ctx("recall", "refresh of tokens", "--format=json").json["nodes"] == []
 
 
