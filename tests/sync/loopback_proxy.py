@@ -23,19 +23,31 @@ class LoopbackProxy:
         self.is_silent = threading.Event()
         self.falls_silent_when_connected = False
         self._open: list[socket.socket] = []
+        self._is_closed = False
+        self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
         for each in (self._listener, *self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
+    def _keep(self, *opened: socket.socket) -> None:
+        """Close them with the proxy, or now if it was closed in the meantime."""
+        with self._lock:
+            self._open += opened
+            if self._is_closed:
+                for each in opened:
+                    each.close()
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self._open.append(client)
+                self._keep(client)
                 if not self.is_silent.is_set():
                     threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
@@ -47,8 +59,9 @@ class LoopbackProxy:
                     return
                 client.sendall(b"S")
                 client = self._tls.wrap_socket(client, server_side=True)
+                self._keep(client)
             server = socket.create_connection(("127.0.0.1", self._server_port))
-            self._open += [client, server]
+            self._keep(server)
             threading.Thread(target=self._forward, args=(server, client), daemon=True).start()
             self._forward(client, server)
 
