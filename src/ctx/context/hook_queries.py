@@ -365,13 +365,10 @@ def matching_statements(
     return [row for each in connections for row in each.execute(sql, values)]
 
 
-def withdrawn(
-    connections: Sequence[Connection], session_ids: Sequence[str]
-) -> "list[tuple[str, str]]":
-    """The session and the metadata of each observation that has been deleted, superseded, edited or
-    excluded since."""
+def withdrawn(connections: Sequence[Connection], session_ids: Sequence[str]) -> "list[str | None]":
+    """The metadata of each observation that has been deleted, superseded, edited or excluded."""
     sql = (
-        "SELECT r.session, json_extract(r.body, '$.metadata') FROM records AS r"
+        "SELECT json_extract(r.body, '$.metadata') FROM records AS r"
         " LEFT JOIN nodes AS n ON n.id = r.subject WHERE r.author = 'synthesis'"
         " AND r.kind = 'node.put' AND (n.superseded_by IS NOT NULL OR EXISTS (SELECT 1 FROM tags"
         "  WHERE node_id = r.subject AND tag = 'tier:off-context') OR EXISTS (SELECT 1"
@@ -380,7 +377,7 @@ def withdrawn(
         "   AND json_extract(o.body, '$.content') IS NOT NULL)))"
         " AND r.session <> '' AND r.session IN"
     )
-    return _rows_of_nodes(connections, sql, session_ids)
+    return [row[0] for row in _rows_of_nodes(connections, sql, session_ids)]
 
 
 def excerpts_with(connection: Connection, term: str, most: int) -> int:

@@ -129,7 +129,7 @@ class Withdrawn:
 
     def _add(self, sessions: Sequence[str]) -> None:
         self._read.update(sessions)
-        for _, metadata in hook_queries.withdrawn(self._connections, sessions):
+        for metadata in hook_queries.withdrawn(self._connections, sessions):
             about = model.from_json(metadata or "{}")
             title = one_line(about.get("title")).rstrip("…")
             for step in texts(about.get("evidence")) if title else ():

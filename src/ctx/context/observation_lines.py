@@ -35,7 +35,8 @@ def line_of(row: Sequence[Any], kind: str) -> LayerLine:
     about = model.from_json(row[3])
     title, _, rest = row[2].strip()[: layer_rows.LONGEST_COMPARED].partition("\n")
     title, rest = flat(title), flat(rest)
-    is_said = is_by_user(kind, about) or layer_rows.source(row) == sources.USER
+    source = layer_rows.source(row)
+    is_said = is_by_user(kind, about) or source == sources.USER
     if is_said:
         rest = rest.removesuffix(_SAID_BY_USER).rstrip()
     elif _CHANGED.match(rest) and not _CHANGED.match(title):
@@ -49,11 +50,7 @@ def line_of(row: Sequence[Any], kind: str) -> LayerLine:
         text = rest if is_begun else f"{begun} {rest}" if title and rest else title or rest
     # Without a mark, a text could begin a list, a heading or a code block.
     shown = "" if is_said and text[:1].isalpha() else f"[{flat(kind)}] "
-    texts = (
-        [cut(text, length) for length in LENGTHS]
-        if is_said
-        else marked(text, layer_rows.source(row), LENGTHS)
-    )
+    texts = [cut(text, length) for length in LENGTHS] if is_said else marked(text, source, LENGTHS)
     return layer_line(row, text, tuple(f"- {shown}{form}" for form in texts))
 
 

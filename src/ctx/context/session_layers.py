@@ -63,42 +63,31 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
     """The layers in order. The last store is the user's, which has the sessions."""
     user, project, session, limits = connections[-1], asked.project, asked.session, asked.limits
 
-    def standing() -> list[LayerLine]:
-        return _last_session_state(connections, project, session)
-
-    def rules() -> list[LayerLine]:
-        return user_statements.rules(connections, project, asked.rule_tokens)
-
-    def words() -> list[LayerLine]:
-        return user_statements.messages(connections, project, session, layers[RULES].lines)
-
-    def commands() -> list[LayerLine]:
-        return command_lines.lines(user, project, session)[: limits.most_commands]
-
-    def sessions() -> list[LayerLine]:
-        ended = layers[STANDING].lines[:1]
-        is_last_shown = any(not line.texts[0].startswith(_NEXT) for line in ended)
-        return _sessions(connections, asked, is_last_shown=is_last_shown)
-
-    layers: dict[str, Layer] = {}
-    for name, build in (
-        (STANDING, standing),
-        (RULES, rules),
-        (WORDS, words),
-        (COMMANDS, commands),
-        (SESSIONS, sessions),
-    ):
-        layers[name] = _build_layer(name, build, limits.most_sessions)
-    return list(layers.values())
+    standing = _build_layer(STANDING, lambda: _last_session_state(connections, project, session))
+    rules = _build_layer(
+        RULES, lambda: user_statements.rules(connections, project, asked.rule_tokens)
+    )
+    words = _build_layer(
+        WORDS, lambda: user_statements.messages(connections, project, session, rules.lines)
+    )
+    commands = _build_layer(
+        COMMANDS, lambda: command_lines.lines(user, project, session)[: limits.most_commands]
+    )
+    # The last session needs no line of its own if its end is shown.
+    without = sum(not line.texts[0].startswith(_NEXT) for line in standing.lines[:1])
+    sessions = _build_layer(SESSIONS, lambda: _sessions(connections, asked, without))
+    listed = sessions.lines
+    sessions = sessions._replace(
+        lines=listed[: limits.most_sessions], left_out=len(listed[limits.most_sessions :])
+    )
+    return [standing, rules, words, commands, sessions]
 
 
-def _build_layer(name: str, build: "Callable[[], list[LayerLine]]", most_sessions: int) -> Layer:
+def _build_layer(name: str, build: "Callable[[], list[LayerLine]]") -> Layer:
     try:
-        lines = build()
+        return Layer(name, tuple(build()))
     except sqlite3.DatabaseError as error:
         return Layer(name, (), 0, str(error))
-    most = most_sessions if name == SESSIONS else len(lines)
-    return Layer(name, tuple(lines[:most]), len(lines[most:]))
 
 
 # Where things stand
@@ -115,15 +104,12 @@ def _last_session_state(
     today = clock.day_number(clock.now_ms())
     age = clock.days_ago(today - clock.day_number((seconds or 0) * 1000))
     lines, shown = [], []
-    finals = [
-        row
-        for row in hook_queries.nodes_with_tag(
-            connections, project, f"session:{name}", _MOST_OF_A_SESSION
-        )
-        if model.from_json(row[3]).get("said_as") == "final"
-    ]
-    finals.sort(key=lambda row: model.from_json(row[3]).get("worth") or 0, reverse=True)
-    for row in finals[:_MOST_FINALS]:
+    tag = f"session:{name}"
+    rows = hook_queries.nodes_with_tag(connections, project, tag, _MOST_OF_A_SESSION)
+    told = [(model.from_json(row[3]), row) for row in rows]
+    finals = [each for each in told if each[0].get("said_as") == "final"]
+    finals.sort(key=lambda each: each[0].get("worth") or 0, reverse=True)
+    for _, row in finals[:_MOST_FINALS]:
         text = flat(row[2])
         forms = tuple(f"- [{age}] {cut(text, length)}" for length in observation_lines.LENGTHS)
         lines.append(observation_lines.layer_line(row, text, forms))
@@ -140,10 +126,9 @@ def _last_session_state(
 
 
 def _sessions(
-    connections: Sequence[Connection], asked: LayerRequest, *, is_last_shown: bool
+    connections: Sequence[Connection], asked: LayerRequest, without: int
 ) -> list[LayerLine]:
-    """The lines; that of the last session is left out if another layer shows it."""
-    without = int(is_last_shown)
+    """The lines without those of the newest sessions, so many of them."""
     lines, count = _session_lines(connections, asked, hook_queries.MOST_SESSIONS, without)
     if len(lines) < min(asked.limits.most_sessions, count):
         # Automated runs take one line, even if all of the latest sessions are such runs.
