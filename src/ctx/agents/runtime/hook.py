@@ -392,12 +392,12 @@ def _has_command(hook: Hook, tail: bytes) -> bool:
 
     The context from ctx also mentions commands, but in entries of other types.
     """
-    return any(
+    marks = [mark for mark in _COMMAND if mark in tail]
+    return bool(marks) and any(
         # The beginning of the first line may be missing.
-        mark in line and (number == 0 or hook.host.is_by_agent(line))
-        for mark in _COMMAND
-        if mark in tail
+        number == 0 or hook.host.is_by_agent(line)
         for number, line in enumerate(tail.split(b"\n"))
+        if any(mark in line for mark in marks)
     )
 
 
