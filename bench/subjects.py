@@ -23,7 +23,6 @@ from statistics import mean
 from bench import report
 from bench.report import Table
 from ctx.context import excerpt_search, layers
-from ctx.context.layer_lines import LayerLimits
 from ctx.context.layers import ContextRequest
 from ctx.hook_files import start_receipts
 from ctx.ids import CLI_SESSION
@@ -59,14 +58,15 @@ def given(store: Path, prompts: list[str], folder: str) -> Iterator[tuple[str, i
         if name:
             subprocess.run(["git", "init", "-q", work], check=True)
         connections = [memory.local]
-        request = ContextRequest(name, None, 2_000, limits=LayerLimits(), session=SESSION)
+        budget = memory.environment.user_config.integer
+        request = ContextRequest(name, None, budget("context.budget"), session=SESSION)
         start = layers.make_context(connections, request).context
         items = {item.key: item.digest for item in start.items}
         start_receipts.note(home.home, SESSION, items)
         before = {*items.values(), *(key.rpartition(":")[2] for key in items)}
         for prompt in prompts:
             hits = excerpt_search.search(
-                *(connections, name, prompt, 800),
+                *(connections, name, prompt, budget("context.prompt_budget")),
                 session=SESSION,
                 given=before,
                 given_text=start.text,
