@@ -23,8 +23,8 @@ import random
 import shutil
 import sqlite3
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,12 @@ from typing import Any, NamedTuple
 
 from bench import report
 from bench.starts import passages
-from bench.starts.passages import OF_PROMPT, Candidates, Chances
-from ctx import clock
+from bench.starts.fit import Example, fit
+from ctx import clock, terms
 from ctx.agents.specstory import history as specstory
 from ctx.config import schema
-from ctx.context import excerpt_search, layers
+from ctx.context import chooser, excerpt_search, layers, user_statements
+from ctx.context.chooser import Passage
 from ctx.context.layers import ContextRequest
 from ctx.hosts.transcript_reader import digest
 
@@ -45,7 +46,6 @@ _FRAME = 6
 """Tokens of a line beside its text: who said it, and when."""
 _SAME = 0.7
 _FEWEST_SHARED = 0.4
-_REGULARITY = 0.005
 _UNKNOWN, _GRADED, _NEEDED = 0.3, 1.0, 1.5
 """The weights of passages that nobody graded, that are of no use, and that are."""
 _ROUNDS = 2_000
@@ -127,15 +127,53 @@ class Start(NamedTuple):
     """Those of them that ctx gives."""
     tokens: int
     """What ctx takes for it."""
-    candidates: Candidates
-    words: tuple[frozenset[str], ...]
+    grades: tuple[int, ...]
+    """Of those items of ctx that readers graded."""
+    passages: list[Passage]
     costs: tuple[int, ...]
     says: tuple[frozenset[int], ...]
-    """Which needed things each candidate says."""
-    is_right: tuple[bool, ...]
-    weights: tuple[float, ...]
-    scores: tuple[float, ...]
-    """By BM25."""
+    """Which needed things each passage says."""
+    by_words: list[float]
+    """The scores of BM25 with the first prompt."""
+
+
+class Rating(NamedTuple):
+    """What the product rates at once."""
+
+    passages: list[Passage]
+    ages: dict[str, int]
+    asked: frozenset[str]
+    named: frozenset[str]
+
+
+class Labels(NamedTuple):
+    """What readers say of one start."""
+
+    wanted: list[Any]
+    graded: dict[str, list[tuple[frozenset[str], int]]]
+    """For each session, the words of pieces and their grades."""
+
+    @classmethod
+    def of(cls, kit: Kit, label: Any, given: Any) -> "Labels":
+        graded = defaultdict(list)
+        for piece, (session, text) in given["graded"].items():
+            graded[session].append((_words(text), label["grades"][piece]))
+        return cls([kit.gold.groups_of(each) for each in label["needed"]], graded)
+
+    def said_by(self, kit: Kit, text: str) -> frozenset[int]:
+        plain = kit.gold.plain(text)
+        return frozenset(
+            n for n, groups in enumerate(self.wanted) if kit.gold.matches(groups, plain)
+        )
+
+    def grade(self, session: str, words: frozenset[str]) -> int | None:
+        """The best grade of a piece of the session that says the same."""
+        found = [
+            grade
+            for other, grade in self.graded.get(session, ())
+            if words and other and _are_alike(words, other)
+        ]
+        return max(found, default=None)
 
 
 # Memory as it was
@@ -158,6 +196,8 @@ def remember(kit: Kit, labels: Any, mirrors: Path, out: Path, ctx: str) -> None:
         work = out / "work"
         work.mkdir(parents=True, exist_ok=True)
         project = kit.starts.Recorded(labels["repo"], str(mirrors), str(work), recorder)
+        # Folders of Windows are escaped in JSON.
+        project.roots = {each for root in project.roots for each in (root, json.dumps(root)[1:-1])}
         if recorder == "specstory":
             add_specstory(kit, project)
         # To Codex, subagents have sessions of their own. To ctx, these are parts of another one.
@@ -207,38 +247,87 @@ def _keep(kit: Kit, walk: Any, session: Any, label: Any, history: Any, folder: P
     (place / "given.json").write_text(json.dumps(given, ensure_ascii=False), "utf-8")
 
 
+def examples(kit: Kit, labels: Any, out: Path) -> Iterator[Example]:
+    """What ctx rates at the starts of a project, with and without the prompt."""
+    for label, given, store in _kept_starts(labels, out):
+        project, session = _project(store), given["session"]
+        known = Labels.of(kit, label, given)
+        found = excerpt_search.find(store, project, given["prompt"], session)
+        said, ages = user_statements.said_by_user(store, project, session)
+        rated = [Rating(said, ages, frozenset(), frozenset())]
+        if found:
+            rated.append(Rating(found.passages, found.ages, found.asked, found.named))
+        for one in rated:
+            says = [known.said_by(kit, each.text) for each in one.passages]
+            holders = Counter(n for each in says for n in each)
+            rows = chooser.rows(*one)
+            for passage, said_here, (words, features) in zip(one.passages, says, rows, strict=True):
+                grade = known.grade(passage.session, words)
+                is_right = (bool(said_here) and grade != -1) or (grade or 0) >= 2
+                weight = _UNKNOWN if grade is None else _NEEDED if is_right else _GRADED
+                rarest = max((_NEEDED / math.sqrt(holders[n]) for n in said_here), default=0.0)
+                yield Example(features, is_right, max(weight, rarest if is_right else 0))
+
+
 def give_again(kit: Kit, labels: Any, out: Path) -> None:
     """Ask for the context and the passages for the first prompt again, as the hooks of this ctx do.
 
     Sessions stay as they were imported.
     """
-    for label in labels["starts"]:
-        place = out / labels["project"] / label["sid"]
-        if not (place / "given.json").exists():
-            continue
-        given = json.loads((place / "given.json").read_text("utf-8"))
-        now_ms = int(passages.as_start(given).timestamp() * 1000) + _LATER_MS
-        clock.now_ms = partial(int, now_ms)
-        with closing(
-            sqlite3.connect(f"{(place / 'store.db').as_uri()}?mode=ro", uri=True)
-        ) as store:
-            found = store.execute(
-                "SELECT project FROM sessions GROUP BY project ORDER BY count(*) DESC LIMIT 1"
-            ).fetchone()
-            project, session = found[0] if found else None, given["session"]
-            wanted = ContextRequest(project, None, _setting("context.budget"), session=session)
-            context = layers.context([store], wanted)
-            known = {each.digest for each in context.items} | {each.id for each in context.items}
-            hits = excerpt_search.search(
-                *([store], project, given["prompt"], _setting("context.prompt_budget")),
-                session=session,
-                given=known,
-                given_text=context.text,
-            )
+    for _, given, store in _kept_starts(labels, out):
+        project, session = _project(store), given["session"]
+        wanted = ContextRequest(project, None, _setting("context.budget"), session=session)
+        made = layers.make_context([store], wanted)
+        context = made.context
+        known = {each.digest for each in context.items} | {each.id for each in context.items}
+        hits = excerpt_search.search(
+            *([store], project, given["prompt"], _setting("context.prompt_budget")),
+            session=session,
+            given=known,
+            given_text=context.text,
+        )
         hint = excerpt_search.context_from_hits(hits).text
         items = [item for _, item in kit.product.context_items(context.text)]
-        given |= {"context": context.text, "hint": hint, "items": items + kit.product.blocks(hint)}
-        (place / "given.json").write_text(json.dumps(given, ensure_ascii=False), "utf-8")
+        sessions = {
+            label_of_session: each for each in _sessions(store) for label_of_session in (each[:8],)
+        }
+        spoken = [
+            (sessions.get(item.label.removeprefix("said:")[:8], ""), text)
+            for item, text in zip(context.items, made.texts, strict=False)
+        ]
+        spoken += [(hit.session, hit.text) for hit in hits]
+        given |= {
+            "context": context.text,
+            "hint": hint,
+            "items": items + [excerpt_search.line_of(hit) for hit in hits],
+            "spoken": spoken,
+        }
+        place = out / labels["project"] / given["sid"] / "given.json"
+        place.write_text(json.dumps(given, ensure_ascii=False), "utf-8")
+
+
+def _kept_starts(labels: Any, out: Path) -> Iterator[tuple[Any, Any, sqlite3.Connection]]:
+    """The label, what was given, and memory as it was, with the clock set to then."""
+    for label in labels["starts"]:
+        place = out / labels["project"] / label["sid"]
+        if (place / "given.json").exists():
+            given = json.loads((place / "given.json").read_text("utf-8"))
+            now_ms = int(passages.as_start(given).timestamp() * 1000) + _LATER_MS
+            clock.now_ms = partial(int, now_ms)
+            store = (place / "store.db").as_uri()
+            with closing(sqlite3.connect(f"{store}?mode=ro", uri=True)) as connection:
+                yield label, given | {"sid": label["sid"]}, connection
+
+
+def _project(store: sqlite3.Connection) -> str | None:
+    found = store.execute(
+        "SELECT project FROM sessions GROUP BY project ORDER BY count(*) DESC LIMIT 1"
+    ).fetchone()
+    return found[0] if found else None
+
+
+def _sessions(store: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in store.execute("SELECT id FROM sessions")]
 
 
 def _setting(name: str) -> int:
@@ -253,62 +342,28 @@ def _setting(name: str) -> int:
 def read(kit: Kit, labels: Any, out: Path) -> Iterator[Start]:
     for label in labels["starts"]:
         place = out / labels["project"] / label["sid"]
-        if not (place / "given.json").exists():
-            continue
-        given = json.loads((place / "given.json").read_text("utf-8"))
-        known = passages.read(place / "store.db", given["session"])
-        start = passages.as_start(given)
-        chances = Chances(known, given["prompt"], start, given["branch"])
-        yield _start(kit, labels["project"], label, given, chances)
-
-
-def _start(kit: Kit, project: str, label: Any, given: Any, chances: Chances) -> Start:
-    found = chances.candidates()
-    words = tuple(frozenset(each.words) for each in found.passages)
-    wanted = [kit.gold.groups_of(each) for each in label["needed"]]
-    plain = [kit.gold.plain(each.text) for each in found.passages]
-    says = tuple(
-        frozenset(n for n, groups in enumerate(wanted) if kit.gold.matches(groups, text))
-        for text in plain
-    )
-    holders = [max(1, sum(n in each for each in says)) for n in range(len(wanted))]
-    grades = defaultdict(list)
-    for piece, (session, text) in given["graded"].items():
-        grades[session].append((_words(text), label["grades"][piece]))
-    right, weights = [], []
-    for each, own, said in zip(found.passages, words, says, strict=True):
-        marks = [
-            grade
-            for other, grade in grades.get(each.session.id, ())
-            if own and other and _are_alike(own, other)
-        ]
-        is_right = bool(said) or (bool(marks) and max(marks) >= 2)
-        weight = (_NEEDED if is_right else _GRADED) if marks else _UNKNOWN
-        rarest = max((_NEEDED / math.sqrt(holders[n]) for n in said), default=0.0)
-        right.append(is_right)
-        weights.append(max(weight, rarest))
-    texts = [kit.gold.plain(item) for item in given["items"]]
-    return Start(
-        project,
-        tuple(each["kind"] for each in label["needed"]),
-        frozenset(
-            n
-            for n, groups in enumerate(wanted)
-            if any(kit.gold.matches(groups, text) for text in texts)
-        ),
-        sum(kit.product.tokens(given[name]) for name in ("context", "hint") if given[name]),
-        found,
-        words,
-        tuple(kit.product.tokens(each.text) + _FRAME for each in found.passages),
-        says,
-        tuple(right),
-        tuple(weights),
-        tuple(chances.bm25(each) for each in found.passages),
-    )
+        if (place / "given.json").exists():
+            given = json.loads((place / "given.json").read_text("utf-8"))
+            known = Labels.of(kit, label, given)
+            found = passages.read(place / "store.db", given["session"])
+            marks = [
+                known.grade(session, _words(text)) for session, text in given.get("spoken", ())
+            ]
+            yield Start(
+                labels["project"],
+                tuple(each["kind"] for each in label["needed"]),
+                frozenset[int]().union(*(known.said_by(kit, text) for text in given["items"])),
+                sum(kit.product.tokens(given[name]) for name in ("context", "hint") if given[name]),
+                tuple(mark for mark in marks if mark is not None),
+                found,
+                tuple(kit.product.tokens(each.text) + _FRAME for each in found),
+                tuple(known.said_by(kit, each.text) for each in found),
+                passages.bm25(found, given["prompt"]),
+            )
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(passages.words_of(text))
+    return terms.significant(text)
 
 
 def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -320,83 +375,53 @@ def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
 # Orders
 
 
-def chosen(start: Start, scores: Sequence[float], tokens: int, *, by_token: bool) -> frozenset[int]:
-    """The needed things that the best candidates say, as many as fit, near copies once."""
-    values = [
-        score / (cost + 15) if by_token else score
-        for score, cost in zip(scores, start.costs, strict=True)
-    ]
-    taken: list[int] = []
-    for place in sorted(range(len(values)), key=lambda place: -values[place]):
-        own = start.words[place]
+def chosen(start: Start, scores: Sequence[float], tokens: int) -> frozenset[int]:
+    """The needed things that the best passages say, as many as fit, near copies once."""
+    taken: list[frozenset[str]] = []
+    given: set[int] = set()
+    for place in sorted(range(len(scores)), key=lambda place: -scores[place]):
+        if tokens < _FRAME:
+            break
+        own = start.passages[place].words
         if start.costs[place] <= tokens and not any(
-            len(own & start.words[other]) > _SAME * max(1, min(len(own), len(start.words[other])))
-            for other in taken
+            len(own & other) > _SAME * max(1, min(len(own), len(other))) for other in taken
         ):
-            taken.append(place)
+            taken.append(own)
             tokens -= start.costs[place]
-    return frozenset(n for place in taken for n in start.says[place])
-
-
-def learned(starts: Sequence[Start], *, with_prompt: bool) -> dict[int, list[float]]:
-    """For each start, the chances of its candidates, learned from the other projects."""
-    numpy = importlib.import_module("numpy")
-    linear = importlib.import_module("sklearn.linear_model")
-    scaling = importlib.import_module("sklearn.preprocessing")
-    left_out = () if with_prompt else (*OF_PROMPT, "same branch")
-    tables = {
-        id(each): numpy.array(
-            [
-                [float(value) for name, value in row.items() if name not in left_out]
-                for row in each.candidates.features
-            ]
-        )
-        for each in starts
-    }
-    chances = {}
-    for project in {each.project for each in starts}:
-        others = [each for each in starts if each.project != project]
-        scaler = scaling.StandardScaler()
-        table = scaler.fit_transform(numpy.vstack([tables[id(each)] for each in others]))
-        model = linear.LogisticRegression(C=_REGULARITY, max_iter=3_000).fit(
-            table,
-            numpy.concatenate([each.is_right for each in others]),
-            sample_weight=numpy.concatenate([each.weights for each in others]),
-        )
-        for each in starts:
-            if each.project == project:
-                found = model.predict_proba(scaler.transform(tables[id(each)]))
-                chances[id(each)] = list(found[:, 1])
-    return chances
+            given |= start.says[place]
+    return frozenset(given)
 
 
 # The tables
 
 
 def show(starts: Sequence[Start]) -> None:
-    with_prompt, without = (learned(starts, with_prompt=each) for each in (True, False))
-    by_words = {id(each): each.scores for each in starts}
-    by_user = {id(each): _short(each) for each in starts}
-    orders: dict[str, tuple[Mapping[int, Sequence[float]], bool]] = {
-        "BM25 with the first prompt": (by_words, False),
-        "short messages of the user, newest first": (by_user, False),
-        "a linear order, learned from other projects": (with_prompt, True),
-        "the same without the prompt": (without, True),
-    }
     found = {
         name: {
             budget: [
-                chosen(each, scores[id(each)], budget or each.tokens, by_token=by_token)
-                for each in starts
+                chosen(each, scores, budget or each.tokens)
+                for each, scores in zip(starts, every, strict=True)
             ]
             for budget in (0, *BUDGETS)
         }
-        for name, (scores, by_token) in orders.items()
+        for name, every in (
+            ("BM25 with the first prompt", [each.by_words for each in starts]),
+            (
+                "short messages of the user, newest first",
+                [passages.short_messages(each.passages) for each in starts],
+            ),
+        )
     }
     needed = sum(len(each.kinds) for each in starts)
     projects = len({each.project for each in starts})
     mean = sum(each.tokens for each in starts) / len(starts)
     print(f"{projects} projects, {len(starts)} starts, {needed} needed things")
+    grades = [grade for each in starts for grade in each.grades]
+    if grades:
+        useful, bad = (100 * sum(map(is_so, grades)) / len(grades) for is_so in (_useful, _bad))
+        print(
+            f"of {len(grades)} graded items given: {useful:.0f} % useful, {bad:.0f} % junk or false"
+        )
     ours = [each.given for each in starts]
     rows = [["ctx", f"{_share(ours, needed)} in {mean:,.0f}", *("" for _ in BUDGETS), ""]]
     rows += [
@@ -421,12 +446,12 @@ def show(starts: Sequence[Start]) -> None:
     report.show_table(report.Table("starts-kinds", columns, by_kind), command)
 
 
-def _short(start: Start) -> list[float]:
-    """Short messages of the user, newest first, then everything else, newest first."""
-    return [
-        1_000 * row["short message of the user"] - each.age
-        for each, row in zip(start.candidates.passages, start.candidates.features, strict=True)
-    ]
+def _useful(grade: int) -> bool:
+    return grade >= 2
+
+
+def _bad(grade: int) -> bool:
+    return grade <= 0
 
 
 def _share(given: Iterable[frozenset[int]], needed: int) -> str:
@@ -469,16 +494,26 @@ def main() -> int:
     )
     options = parser.parse_args()
     kit, out = Kit(options.kit.resolve()), options.out.resolve()
-    command = str(Path(sys.executable).with_name("ctx"))
-    kit.product.Product(command).check_clock()
+    wanted = [
+        each for each in kit.labels if not options.projects or each["project"] in options.projects
+    ]
+    if not options.again:
+        command = str(Path(sys.executable).with_name("ctx"))
+        kit.product.Product(command).check_clock()
+        for labels in wanted:
+            remember(kit, labels, options.mirrors.resolve(), out, command)
+    by_project = {each["project"]: list(examples(kit, each, out)) for each in kit.labels}
     starts: list[Start] = []
-    for labels in kit.labels:
-        if not options.projects or labels["project"] in options.projects:
-            if options.again:
-                give_again(kit, labels, out)
-            else:
-                remember(kit, labels, options.mirrors.resolve(), out, command)
-            starts += (each for each in read(kit, labels, out) if each.candidates.passages)
+    for labels in wanted:
+        others = [
+            example
+            for project, found in by_project.items()
+            if project != labels["project"]
+            for example in found
+        ]
+        fit(others).use()
+        give_again(kit, labels, out)
+        starts += (each for each in read(kit, labels, out) if each.passages)
     show(starts)
     return 0
 

@@ -54,8 +54,9 @@ def test_passages_are_shown_with_speaker_and_day(connection: Connection) -> None
     add_excerpt(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
     found = context_from_hits(search([connection], "app", "never fix every exporter yourself", 500))
     assert found.text == (
-        f"{excerpt_search.HEADING}\n\n- [user, yesterday] {RULE}\n"
-        "- [agent, today] The exporter was fixed, and every change of it arrives.\n"
+        f"{excerpt_search.HEADING}\n\nThe agent, today:\n"
+        "- The exporter was fixed, and every change of it arrives.\n"
+        f"\nThe user, yesterday:\n- {RULE}\n"
     )
     assert found.tokens == tokens.estimate(found.text)
     assert [each.layer for each in found.items] == ["said", "said"]
@@ -133,7 +134,7 @@ def test_passages_that_were_shown_before_are_left_out(connection: Connection) ->
 
 def test_newer_sessions_and_passages_of_the_user_come_first(connection: Connection) -> None:
     add_excerpt(
-        connection, "The exporter writes rows into the archive, as of March.", "s1", days_ago=90
+        connection, "The exporter writes rows into the archive, as of March.", "s1", days_ago=9
     )
     add_excerpt(connection, "The exporter sends rows through the gateway, as of May.", "s2")
     for number in range(10):
@@ -169,6 +170,7 @@ def test_any_text_can_be_searched(said: list[str], prompt: str, budget: int) -> 
             search([graph.connection], "app", prompt, budget, given={digest(prompt)})
         )
         lines = found.text.splitlines()
-        assert all(line.startswith("- [user, today] ") for line in lines[2:])
+        assert lines[2:3] in ([], ["The user, today:"])
+        assert all(line.startswith("- ") for line in lines[3:])
         assert sum(each.tokens for each in found.items) <= budget
         assert "<!--" not in found.text

@@ -88,7 +88,7 @@ def test_what_was_only_asked_for_is_no_rule(graph: Graph) -> None:
     assert rules == ["- Amounts are whole cents, never floats."]
 
 
-def test_short_messages_of_the_user_are_given_newest_first(graph: Graph) -> None:
+def test_messages_of_the_user_are_given_and_those_said_again_once(graph: Graph) -> None:
     for name, days in (("s1", 3), ("s2", 1), ("now", 0)):
         session(graph, name, days)
     observation(graph, "s1", "rule", "Never commit the lock file")
@@ -103,7 +103,7 @@ def test_short_messages_of_the_user_are_given_newest_first(graph: Graph) -> None
     message(graph, "now", 0, "What this session asks")
     wanted = USUAL._replace(session="now")
     assert section(text_of(graph, wanted), "What the user said") == [
-        "- [yesterday] Please name the table orders, as the importer expects",
+        "- [yesterday, in 2 sessions] Please name the table orders, as the importer expects",
         "- [yesterday] Money is in cents ## everywhere",
         "- [yesterday] 发票的状态必须保持德语",
     ]

@@ -12,6 +12,8 @@
     compaction_state         the state of a session after its conversation was compacted
     relevance                what is added to a prompt, and the rules that it would break
     before_edit              what an agent is given before it edits a file
+    chooser                  how likely a session needs a passage of a past one; chooser_weights
+                             has the numbers, which are fitted
     user_statements          the layers of what the user said
     observation_lines        the lines of observations; layer_rows reads their rows
     excerpt_search           what past sessions said about a first prompt

@@ -1,26 +1,27 @@
 """Finds what past sessions said about a prompt.
 
-Excerpts are ranked by the words that they share with the prompt (BM25), weighted by who said them,
-by how recent their session is, and by the names in them that several sessions use. Excerpts that
-say nearly the same, or what the session was given before, are left out.
+What shares words with the prompt is rated by `chooser` and given in the order of chance per token.
+What says nearly the same, or what the session was given before, is left out.
 
     ## From earlier sessions
 
-    - [user, yesterday] Never commit yourself: I review every change first.
-    - [agent, 3 days ago] The lock was taken twice because `refresh` calls itself.
+    The user, yesterday:
+    - Never commit yourself: I review every change first.
+
+    The agent, 3 days ago:
+    - The lock was taken twice because `refresh` calls itself.
 
 Hooks load this module with the first prompt of a session.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from math import log
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, terms, tokens
-from ctx.context import hook_queries, layer_rows
+from ctx.context import chooser, hook_queries, layer_rows
+from ctx.context.chooser import Passage
 from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
 from ctx.context.layer_lines import cut, digest
 from ctx.ids import NodeId
@@ -33,50 +34,62 @@ _MOST_TERMS = 64
 """Of a long prompt, so many of its rarest terms are searched for."""
 _MOST_COUNTED = 384
 _COUNTED_TO = 500
-_MOST_ROWS = 300
+_MOST_ROWS = 200
 _MOST_STATED = 3
-_SMALLEST = 12
+_SMALLEST = 8
 """No line has fewer tokens."""
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
 _FEWEST_SAME = 4
 """A name of a file that two texts contain does not make them the same."""
-_NEWEST, _HALF_LIFE = 1.0, 5.0
-"""The newest session counts twice; the bonus halves every five sessions."""
-_NAME, _MOST_NAMES = 0.4, 2.0
 _RARE, _FEWEST_RARE, _SHORTEST_RARE = 50, 3, 3
 """A word in at most one of 50 excerpts is rare."""
 _MOST_STRICT, _STRICT_BUDGET = 2, 260
-_KINDS = {
-    "correction": 1.5,
-    "prompt": 0.7,
-    "answer": 1.5,
-    "final": 1.5,
-    "report": 1.5,
-    "commit": 1.0,
-    "recap": 1.0,
-    "plan": 0.7,
-    "remark": 1.0,
-    "pasted": 0.2,
-}
+
+
+_SPEAKERS = {"user": "The user", "agent": "The agent"}
 
 
 class Hit(NamedTuple):
-    """An excerpt that was found, or a node that somebody wrote."""
+    """A passage that was found, or a node that somebody wrote."""
 
-    id: int
     session: str
     at: str
     kind: str
     source: str
-    worth: int
     text: str
-    score: float
     step: str = ""
     node: str = ""
     """The id of the node, if it is one."""
     label: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """What may be given with a prompt, before anything is left out."""
+
+    passages: list[Passage]
+    ages: dict[str, int]
+    asked: frozenset[str]
+    named: frozenset[str]
+    query: str
+
+
+def find(
+    connection: Connection, project: str | None, prompt: str, session: str = ""
+) -> Found | None:
+    """The passages that share words with a prompt; None if it has no subject."""
+    wanted = _rarest(connection, _subject(prompt))
+    if not wanted:
+        return None
+    query = " OR ".join(f'"{term}"' for term in wanted)
+    rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
+    sessions = hook_queries.sessions_with_excerpts(connection, project)
+    asked = frozenset(wanted)
+    named = asked & terms.significant(" ".join(layer_rows.names(prompt)))
+    ages = {each: age for age, each in enumerate(sessions)}
+    return Found([Passage(*row) for row in rows], ages, asked, named, query)
 
 
 def search(
@@ -91,38 +104,27 @@ def search(
 ) -> list[Hit]:
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
-    Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
+    Nodes that somebody wrote come before passages. What `session` itself said is left out, and what
     it was given before: `given` are ids of nodes and digests of texts, `given_text` is the text if
-    it is known. The last store is the user's, which has the excerpts.
+    it is known. The last store is the user's, which has the passages.
     """
-    connection = connections[-1]
-    wanted = _rarest(connection, _subject(prompt))
-    if not wanted:
+    found = find(connections[-1], project, prompt, session)
+    if found is None:
         return []
-    query = " OR ".join(f'"{term}"' for term in wanted)
-    rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
-    sessions = hook_queries.sessions_with_excerpts(connection, project)
-    ages = {each: age for age, each in enumerate(sessions)}
-    hits = _rank_hits([Hit(*row) for row in rows], ages)
     stated = _hits_of_nodes(
         connections,
         hook_queries.matching_statements(
-            *(connections, query, project, _MOST_STATED),
-            json.dumps([f"session:{each}" for each in sessions]),
+            *(connections, found.query, project, _MOST_STATED),
+            json.dumps([f"session:{each}" for each in found.ages]),
         ),
     )
-    # Excerpts have no id.
-    asked, before = frozenset(wanted), frozenset(given) - {""}
+    before = frozenset(given) - {""}
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
     outdated = layer_rows.Withdrawn(connections)
-    every = [(hit, terms.significant(hit.text)) for hit in (*stated, *hits)]
-    named = asked & terms.significant(" ".join(layer_rows.names(prompt)))
-    every.sort(key=lambda each: len(each[1] & asked) < _FEWEST_SHARED)
     news = (
         (hit, own)
-        for hit, own in every
-        if _is_about(hit, own, asked, named)
-        and not _is_question(hit)
+        for hit, own in (*stated, *_passage_hits(found))
+        if _is_about(hit, own, found.asked, found.named)
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
         and digest(flat(hit.text)) not in before
@@ -151,40 +153,53 @@ def search_strictly(
     }
     most = max(3, hook_queries.count_excerpts(connection, project) // _RARE)
     rare = frozenset(term for term, count in counts.items() if 0 < count <= most)
-    if len(rare) < _FEWEST_RARE:
+    found = find(connection, project, prompt, session) if len(rare) >= _FEWEST_RARE else None
+    if found is None:
         return []
-    named = terms.significant(" ".join(layer_rows.names(prompt)))
-    query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
-    rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
     outdated = layer_rows.Withdrawn([connection])
-    hits = [
+    hits = (
         (hit, own)
-        for hit, own in (
-            (hit, terms.significant(hit.text))
-            for hit in _rank_hits([Hit(*row) for row in rows], {})
-        )
-        if len(own & rare) >= _FEWEST_RARE + (not own & rare & named)
-        and not _is_question(hit)
+        for hit, own in _passage_hits(found)
+        if len(own & rare) >= _FEWEST_RARE + (not own & rare & found.named)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
         and not is_known(hit)
         and not outdated.has(hit.session, hit.step, hit.text)
-    ]
+    )
     return _hits_in_budget(hits, _STRICT_BUDGET, [])[:_MOST_STRICT]
 
 
-def _hits_of_nodes(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
+def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:
+    """The passages that are likely enough to be needed, the best for their tokens first.
+
+    A later session needs the answer to a question of the user, not the question.
+    """
+    rated = chooser.rate(found.passages, found.ages, found.asked, found.named)
+    rated = [each for each in rated if each.chance >= chooser.LEAST_CHANCE]
+    rated.sort(key=lambda each: -each.worth(tokens.estimate(each.passage.text)))
+    return [
+        (Hit(it.session, it.at, it.kind, it.source, it.text, it.step, reasons=each.reasons), own)
+        for each in rated
+        for it, own in ((each.passage, each.words),)
+        if not (it.source == "user" and it.text.rstrip().endswith("?"))
+    ]
+
+
+def _hits_of_nodes(
+    connections: Sequence[Connection], rows: Sequence[Sequence[Any]]
+) -> list[tuple[Hit, frozenset[str]]]:
     captured = hook_queries.captured_imports(connections[-1], [row[0] for row in rows])
     rows = [row for row in rows if row[0] not in captured]
     about = {row[0]: (row[1], row[2], model.from_json(row[3])) for row in rows}
     said_by = sources.of_nodes(connections, about)
-    return [
+    hits = [
         Hit(
-            *(0, "", row[5], row[1], said_by[row[0]], 0, cut(flat(row[2]), _LONGEST_NODE)),
-            *(0.0, "", row[0], layer_rows.label(row)),
+            *("", row[5], row[1], said_by[row[0]], cut(flat(row[2]), _LONGEST_NODE)),
+            *("", row[0], layer_rows.label(row)),
         )
         for row in rows
     ]
+    return [(hit, terms.significant(hit.text)) for hit in hits]
 
 
 def _hits_in_budget(
@@ -195,13 +210,18 @@ def _hits_in_budget(
     `known` are the words of what was said before; those of the hits are added.
     """
     chosen: list[Hit] = []
+    headings: set[str] = set()
     for hit, own in hits:
         if budget < _SMALLEST:
             break
-        cost = tokens.estimate(line_of(hit))
+        heading = _heading_of(hit)
+        cost = tokens.estimate(line_of(hit)) + (
+            tokens.estimate(heading) if heading not in headings else 0
+        )
         is_known = any(layer_rows.is_mostly_in(own, other, _FEWEST_SAME) for other in known)
         if cost <= budget and not is_known:
             known.append(own)
+            headings.add(heading)
             budget -= cost
             chosen.append(hit)
     return chosen
@@ -211,18 +231,18 @@ def context_from_hits(hits: Sequence[Hit]) -> Context:
     """The text that an agent is given, and its receipt."""
     if not hits:
         return NOTHING
-    lines = [line_of(hit) for hit in hits]
-    text = f"{HEADING}\n\n{''.join(lines)}"
+    by_heading: dict[str, list[str]] = {}
+    for hit in sorted(hits, key=lambda hit: (bool(hit.node), hit.at), reverse=True):
+        by_heading.setdefault(_heading_of(hit), []).append(line_of(hit))
+    text = f"{HEADING}\n" + "".join(
+        f"\n{heading}{''.join(lines)}" for heading, lines in by_heading.items()
+    )
     items = tuple(
         ContextItem(
             NodeId(hit.node),  # type: ignore[arg-type]
-            label_of(hit),
-            hit.at,
-            tokens.estimate(line),
-            digest(hit.text),
-            SAID,
+            *(label_of(hit), hit.at, tokens.estimate(line_of(hit)), digest(hit.text), SAID),
         )
-        for hit, line in zip(hits, lines, strict=True)
+        for hit in hits
     )
     return Context(text, tokens.estimate(text), items)
 
@@ -234,9 +254,16 @@ def label_of(hit: Hit) -> str:
 def line_of(hit: Hit) -> str:
     if hit.node:
         return f"- [{hit.label}, {hit.source}] {hit.text}\n"
+    return f"- {flat(hit.text)}\n"
+
+
+def _heading_of(hit: Hit) -> str:
+    """Who said it, and when; a node has that in its line."""
+    if hit.node:
+        return ""
     at_ms = clock.parse_iso(hit.at) or 0
     age = clock.days_ago(clock.day_number(clock.now_ms()) - clock.day_number(at_ms))
-    return f"- [{hit.source}, {age}] {flat(hit.text)}\n"
+    return f"{_SPEAKERS.get(hit.source, 'Pasted')}, {age}:\n"
 
 
 def _subject(prompt: str) -> list[str]:
@@ -254,11 +281,6 @@ def _is_about(hit: Hit, own: frozenset[str], asked: frozenset[str], named: froze
     return asked <= (own if hit.node else terms.significant(" ".join(layer_rows.names(hit.text))))
 
 
-def _is_question(hit: Hit) -> bool:
-    """Whether it is a question of the user; a later session needs the answer to it."""
-    return hit.kind == "prompt" and hit.text.rstrip().endswith("?")
-
-
 def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
     if len(wanted) <= _MOST_TERMS:
         return list(wanted)
@@ -268,21 +290,3 @@ def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
     }
     known = [term for term in counts if counts[term]]
     return sorted(known, key=lambda term: counts[term])[:_MOST_TERMS]
-
-
-def _rank_hits(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:
-    """The hits, best first."""
-    named = {hit.id: layer_rows.names(hit.text) for hit in hits}
-    sessions = Counter(
-        name for name, _ in {(name, hit.session) for hit in hits for name in named[hit.id]}
-    )
-
-    def score(hit: Hit) -> float:
-        recency: float = 1 + _NEWEST * 0.5 ** (ages.get(hit.session, len(ages)) / _HALF_LIFE)
-        reused = sum(sessions[name] > 1 for name in named[hit.id])
-        form = 1 + log(1 + max(0, hit.worth) / 1000)
-        weight = _KINDS.get(hit.kind, 1.0) * recency * form
-        return hit.score * weight * (1 + min(_MOST_NAMES, _NAME * reused))
-
-    scored = [hit._replace(score=score(hit)) for hit in hits]
-    return sorted(scored, key=lambda hit: (-hit.score, -hit.id))

@@ -31,6 +31,9 @@ _IS_VALID = (
 # Whether ctx has its own summary of the session in the tag `s`.
 _IS_CAPTURED = "EXISTS (SELECT 1 FROM sessions WHERE 'session:' || id = s.tag AND summary NOTNULL)"
 _COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
+_MESSAGE = "(SELECT sum(length(text)) FROM excerpts WHERE session = e.session AND step = e.step)"
+_PASSAGE = f"e.id, e.session, e.at, e.kind, e.source, e.text, e.terms, e.step, {_MESSAGE}"
+# In the order of `chooser.Passage`.
 
 
 # The state of a store
@@ -80,18 +83,16 @@ def latest_sessions(connection: Connection, project: str | None, without: str = 
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
-def short_messages(
+def messages_of_user(
     connection: Connection, session_ids: "Sequence[str]", longest: int
 ) -> "list[Any]":
-    """What the user said in these sessions in messages that are not longer, newest first: session,
-    time, text, step."""
+    """The passages of what the user said in messages that are not longer, newest first."""
     sql = (
-        "SELECT session, at, text, step, part FROM excerpts AS e WHERE source = 'user' AND kind <>"
-        f" 'pasted' AND {longest:d} >= (SELECT sum(length(text)) FROM excerpts WHERE session ="
-        " e.session AND step = e.step) AND session IN"
+        f"SELECT {_PASSAGE} FROM excerpts AS e WHERE source = 'user' AND kind <> 'pasted'"
+        f" AND {_MESSAGE} <= {longest:d} AND session IN"
     )
     rows = _rows_of_nodes([connection], sql, session_ids)
-    return sorted(rows, key=lambda row: (row[1], -row[4]), reverse=True)
+    return sorted(rows, key=lambda row: (row[2], -row[0]), reverse=True)
 
 
 def said_before(connection: Connection, session: str, step: str) -> str:
@@ -333,11 +334,9 @@ def nodes_that_mention(
 def matching_excerpts(
     connection: Connection, query: str, project: str | None, without: str, most: int
 ) -> "list[Any]":
-    """The excerpts that match a full-text query, best first, each with its score and its step."""
+    """The passages that match a full-text query, best first."""
     sql = (
-        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts),"
-        " e.step"
-        " FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
+        f"SELECT {_PASSAGE} FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
         " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
         " ORDER BY bm25(excerpts_fts) LIMIT ?"
     )

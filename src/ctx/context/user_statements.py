@@ -14,7 +14,8 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx import clock, tokens
-from ctx.context import hook_queries, layer_rows, observation_lines
+from ctx.context import chooser, hook_queries, layer_rows, observation_lines
+from ctx.context.chooser import Passage
 from ctx.context.layer_lines import LayerLine, cut, digest
 from ctx.markdown import flat
 from ctx.memory import model
@@ -30,7 +31,7 @@ _ASKS_FOR_WORK = re.compile(
 """What was asked for once, and is done since."""
 _SHORTEST, _LONGEST, _MOST = 12, 400, 40
 """The bytes of a message, its characters, and how many are given."""
-_LONGEST_ANSWER, _LONGEST_QUESTION = 120, 160
+_LONGEST_ANSWER, _LONGEST_QUESTION = 60, 160
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 _LENGTHS = (300, 160, 80)
 
@@ -59,53 +60,82 @@ def rules(
         rows[row[0]], kinds[row[0]] = row, tag.removeprefix("learning:")
         ranked.append((True, False, row[5], row[0]))
     ids = [node_id for *_, node_id in sorted(ranked, reverse=True)]
-    lines = (observation_lines.line_of(rows[each], kinds[each]) for each in ids)
-    chosen = list(_in_budget(_without_similar(lines), most_tokens))
+    found = (observation_lines.line_of(rows[each], kinds[each]) for each in ids)
+    chosen = list(_in_budget(_without_similar(found), most_tokens))
     authors = layer_rows.author_prefixes(connections, [line.id for line in chosen])
-    return [
-        _with_question(connections[-1], line, rows[line.id]).with_author(authors.get(line.id, ""))
-        for line in chosen
-    ]
+    lines = []
+    for line in chosen:
+        about = model.from_json(rows[line.id][3])
+        steps = layer_rows.texts(about.get("evidence"))
+        told = rows[line.id][2]
+        session = str(about.get("session", ""))
+        asked = _question_before(connections[-1], session, steps[0], told) if steps else ""
+        texts = tuple(f"- {asked}{each[2:]}" for each in line.texts)
+        lines.append(line._replace(texts=texts).with_author(authors.get(line.id, "")))
+    return lines
 
 
 def messages(
     connections: Sequence[Connection], project: str | None, session: str, known: Iterable[LayerLine]
 ) -> list[LayerLine]:
-    """Short messages of the user, newest first, each thing once and not what is `known`."""
+    """What the user said, the likeliest to be needed again first.
+
+    What was said in several sessions is one line, with their number and the last day. What is
+    `known` is left out.
+    """
     user = connections[-1]
-    sessions = hook_queries.latest_sessions(user, project, session)
-    outdated = layer_rows.Withdrawn(connections, sessions)
-    today = clock.day_number(clock.now_ms())
+    passages, ages = said_by_user(user, project, session)
+    outdated = layer_rows.Withdrawn(connections, list(ages))
+    rated = chooser.rate(passages, ages)
+    rated.sort(key=lambda each: -each.worth(tokens.estimate(each.passage.text)))
     said = [layer_rows.words(line.texts[0]) for line in known]
-    lines = []
-    for name, at, text, step, _ in hook_queries.short_messages(user, sessions, _LONGEST):
-        own = layer_rows.words(text)
-        is_short = not own or len(text.encode("utf-8", "replace")) < _SHORTEST
-        if is_short or _is_among(own, said, 2) or outdated.has(name, step, text):
+    chosen: list[tuple[chooser.Rated, set[str], list[Passage]]] = []
+    for each in rated:
+        it = each.passage
+        own = layer_rows.words(it.text)
+        is_short = not own or len(it.text.encode("utf-8", "replace")) < _SHORTEST
+        if is_short or _is_among(own, said, 2):
             continue
-        said.append(own)
-        age = clock.days_ago(today - clock.day_number(clock.parse_iso(at) or 0))
-        told = flat(text)
-        forms = tuple(f"- [{age}] {cut(told, length)}" for length in _LENGTHS)
-        label = f"said:{name[:8]}.{digest(told)}"
-        lines.append(LayerLine("", label, at, digest(told), forms))
-        if len(lines) == _MOST:
-            break
-    return lines
+        same = next((c for c in chosen if layer_rows.is_mostly_in(own, c[1], 2)), None)
+        if same:
+            same[2].append(it)
+        elif len(chosen) < _MOST and not outdated.has(it.session, it.step, it.text):
+            chosen.append((each, own, [it]))
+    return [_message_line(user, each, again) for each, _, again in chosen]
 
 
-def _with_question(connection: Connection, line: LayerLine, row: Sequence[Any]) -> LayerLine:
-    """The line of a short statement after the question of the agent that it answers."""
-    about = model.from_json(row[3])
-    steps = layer_rows.texts(about.get("evidence"))
-    if not steps or len(row[2]) > _LONGEST_ANSWER:
-        return line
-    said = hook_queries.said_before(connection, str(about.get("session", "")), steps[0])
-    told = flat(said).rstrip("*_` ")
-    if not told.endswith("?"):
-        return line
-    asked = cut(" ".join(_SENTENCE_END.split(told)[-2:]), _LONGEST_QUESTION)
-    return line._replace(texts=tuple(f"- To “{asked}”: {each[2:]}" for each in line.texts))
+def said_by_user(
+    connection: Connection, project: str | None, session: str
+) -> tuple[list[Passage], dict[str, int]]:
+    """What the user said in the latest sessions, and how many sessions ago each was."""
+    sessions = hook_queries.latest_sessions(connection, project, session)
+    rows = hook_queries.messages_of_user(connection, sessions, _LONGEST)
+    return [Passage(*row) for row in rows], {each: age for age, each in enumerate(sessions)}
+
+
+def _message_line(
+    connection: Connection, each: chooser.Rated, again: Sequence[Passage]
+) -> LayerLine:
+    it, last = each.passage, max(passage.at for passage in again)
+    today = clock.day_number(clock.now_ms())
+    age = clock.days_ago(today - clock.day_number(clock.parse_iso(last) or 0))
+    sessions = len({passage.session for passage in again})
+    often = f", in {sessions} sessions" if sessions > 1 else ""
+    told = flat(it.text)
+    asked = _question_before(connection, it.session, it.step, told)
+    forms = tuple(f"- [{age}{often}] {asked}{cut(told, length)}" for length in _LENGTHS)
+    label = f"said:{it.session[:8]}.{digest(told)}"
+    return LayerLine("", label, it.at, digest(told), forms)
+
+
+def _question_before(connection: Connection, session: str, step: str, told: str) -> str:
+    """The question of the agent that a short statement answers, as its beginning."""
+    if len(told) > _LONGEST_ANSWER:
+        return ""
+    said = flat(hook_queries.said_before(connection, session, step)).rstrip("*_` ")
+    if not said.endswith("?"):
+        return ""
+    return f"To “{cut(' '.join(_SENTENCE_END.split(said)[-2:]), _LONGEST_QUESTION)}”: "
 
 
 def _is_done(text: str) -> bool:
