@@ -24,7 +24,7 @@ _PURPOSES = ("test", "lint", "build", "start", "other")
 _MOST_OF_A_PURPOSE = {"test": 3, "lint": 2, "build": 2, "start": 2, "other": 1}
 _MOST_TRAPS = 4
 _FEWEST_SESSIONS = 2
-_TRAP_EXPIRES_MS = 60 * 86_400_000
+_TRAP_EXPIRES_DAYS = 60
 _LENGTHS = (140, 100)
 
 
@@ -77,22 +77,26 @@ def _command_of_rows(rows: Sequence[Sequence[Any]], newest: str) -> _ShownComman
 def _traps(rows: Sequence[Sequence[Any]]) -> list[_ShownCommand]:
     """What fails here, each reason once."""
     sessions = list(dict.fromkeys(row[0] for row in rows))
+    last: dict[str, str] = {}
     worked: dict[str, int] = {}
     by_reason: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
+        last.setdefault(row[1], row[7])
         if row[7] == "passed":
             worked.setdefault(row[1], sessions.index(row[0]))
         if row[8]:
             by_reason.setdefault(row[8], []).append(row)
-    since = clock.iso(clock.now_ms() - _TRAP_EXPIRES_MS)
+    today = clock.day_number(clock.now_ms())
     found: list[_ShownCommand] = []
     for reason, failed in by_reason.items():
         newest = sessions.index(failed[0][0])
         count = len({row[0] for row in failed})
         is_gone = any(worked.get(row[1], newest) < newest for row in failed)
-        if count >= _FEWEST_SESSIONS and failed[0][6] >= since and not is_gone:
+        age = today - clock.day_number(clock.parse_iso(failed[0][6]) or 0)
+        if count >= _FEWEST_SESSIONS and age <= _TRAP_EXPIRES_DAYS and not is_gone:
             # The newest one that shows what worked then.
-            row = next((row for row in failed if row[9]), failed[0])
+            shows = (row for row in failed if row[9] and last.get(row[9]) != "failed")
+            row = next(shows, [*failed[0][:9], ""])
             shown = _command_of_rows([row], "")
             found.append(shown._replace(sessions=count, problem=reason, replaced_by=row[9]))
     found.sort(key=lambda each: -each.sessions)

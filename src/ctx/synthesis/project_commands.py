@@ -18,6 +18,7 @@ from ctx.capture.steps import Step
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import command_words, part_outcomes, wording
 from ctx.synthesis.check_commands import Check
+from ctx.synthesis.command_words import ShellEdit, shell_edit
 from ctx.synthesis.failures import is_failing, message
 from ctx.synthesis.part_outcomes import PartOutcome, outcomes
 from ctx.synthesis.timeline import Timeline
@@ -55,14 +56,21 @@ _EXPECTS_FAILURE = re.compile(
     r"non-?exist|does-?not-?exist|definitely-not|\b(?:invalid|bogus)\b", re.IGNORECASE
 )
 """It is run to see an error."""
-_ELSEWHERE = re.compile(r"(?:\A|[\s=/\\])\.?worktrees?[/\\]|\s(?:--?[\w-]+=)?['\"]?(?:~|/(?!dev/))")
-"""A path in a worktree, which is deleted after its use, or outside of the folder."""
+_ELSEWHERE = re.compile(
+    r"(?:\A|[\s=/\\])\.?worktrees?[/\\]|\s(?:--?[\w-]+=)?['\"]?(?:~|/(?!dev/))|\$\w"
+)
+"""A path in a worktree, which is deleted after its use, outside of the folder, or in a variable."""
 _LEADS = re.compile(r"\A(?:(?:error|fatal|npm (?:err!|error)|err!?)[:!]?\s+)+", re.IGNORECASE)
 _SHELL = re.compile(r"(?:/\S*/|(?<!\w))([a-z]+|\(eval\)):(?: ?line)? ?\d+: ")
-_QUOTED_CODE = re.compile(r"\s*(?:[✓✔√×✗✕]|throw\b|raise\b)")
-"""The name of a test, or the code that raises an error."""
+_NO_REASON = re.compile(
+    r"\s*(?:[✓✔√×✗✕]|throw\b|raise\b|npm (?:err!|error) (?:code|errno|syscall|path)\b)"
+    r"|/\S+\.sh: line|.*\bdump_\w+_state\b|.*[:{]\s*\Z",
+    re.IGNORECASE,
+)
+"""The name of a test, the code that raises an error, a line that the next one explains, or an error
+of what a shell or Cursor runs around each command."""
 _PATH = re.compile(r"(?<![^\s'\"`(=])(?!@)[^\s'\"`]*[/\\][^\s'\"`]*")
-_LONG_NUMBER = re.compile(r"\d{4,}")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _NO_FILE = re.compile(r"no such file|cannot access|i/?o error", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NOT_FOUND = (
@@ -117,16 +125,11 @@ def session_commands(
         for command, reason in traps if not run.purpose else ():
             if run.works(command, reason):
                 found.setdefault(command, []).append(run._replace(purpose="trap"))
-    rows = [_row(timeline, command, each, runs) for command, each in found.items()]
+    rows = [_row(timeline.steps, command, each, runs) for command, each in found.items()]
     rows.sort(key=lambda row: (not row.replaced_by, not row.problem, -row.runs, row.command))
-    reasons: set[str] = set()
-    kept: list[SessionCommand] = []
-    for row in rows:
-        is_known = row.problem in reasons or not (row.problem or row.passes)
-        if row.purpose != "trap" or not is_known:
-            kept.append(row)
-            reasons.add(row.problem)
-    return kept[:_MOST_ROWS]
+    # Of the traps of a session with the same reason, one is enough.
+    kept = {(row.purpose == "trap" and row.problem) or row.command: row for row in reversed(rows)}
+    return list(reversed(kept.values()))[:_MOST_ROWS]
 
 
 def purpose_of(check: Check) -> Purpose | None:
@@ -159,7 +162,7 @@ def _is_project_file(path: str) -> bool:
 
 def _runs_of(index: int, step: Step, folder: str) -> list[_Run]:
     ended = outcomes(step)
-    reason, failed = _trap(step, ended) if is_failing(step) else ("", None)
+    reason, failed = _trap(step, ended, folder) if is_failing(step) else ("", None)
     found: list[_Run] = []
     inside: str | None = ""
     for each in ended:
@@ -188,17 +191,18 @@ def _missing(reason: str) -> set[str]:
     return {name for pattern in _NOT_FOUND for name in pattern.findall(reason)}
 
 
-def _trap(step: Step, ended: Sequence[PartOutcome]) -> tuple[str, PartOutcome | None]:
+def _trap(step: Step, ended: Sequence[PartOutcome], folder: str) -> tuple[str, PartOutcome | None]:
     """Why a failing step is a trap, and the part that failed; nothing if it is none."""
     lines = step.output[-4_000:].splitlines()
-    if step.findings:
-        lines = [message(step.findings[0], step)]
+    finding = step.findings[0] if step.findings else None
+    if finding:
+        lines = [message(finding, step)]
     could_not = (line for line in lines if part_outcomes.cannot_run(line))
-    said = next((line for line in could_not if not _QUOTED_CODE.match(line)), "")
-    if not said and not any(each.check for each in ended):
-        # Nothing of the project ran, so its code is not the reason.
-        said = message(None, step)
-    if not said or not ended:
+    said = next((line for line in could_not if not _NO_REASON.match(line)), "")
+    if not said and all(each.check is None or each.check.goal == "run" for each in ended):
+        # No test and no compiler ran, so it is not their finding.
+        said = message(finding, step)
+    if not said or _NO_REASON.match(said) or not ended:
         return "", None
     words = set(_LETTERS.findall(said))
 
@@ -212,9 +216,9 @@ def _trap(step: Step, ended: Sequence[PartOutcome]) -> tuple[str, PartOutcome | 
     if is_file and shell_line.CommandLine((failed.part,), "").only_reads:
         # It was run to see whether there is such a file.
         return "", None
-    said = _LEADS.sub("", _SHELL.sub(r"\1: ", said.strip()))
+    said = _LEADS.sub("", _SHELL.sub(r"\1: ", said.strip())).replace(f"{folder}/", "")
     # Without what differs each time. But a missing file is the same only if its path is.
-    said = said if is_file else _LONG_NUMBER.sub("…", _PATH.sub("…", said))
+    said = said if is_file else _NUMBER.sub("…", _PATH.sub("…", said))
     return wording.shortened(said, _LONGEST_PROBLEM), failed
 
 
@@ -238,6 +242,9 @@ def _normal(each: PartOutcome, folder: str, inside: str) -> str:
     start = command_words.program_index(words)
     tool = each.check.tool if each.check else ""
     kept = command_words.without_print_options(tool, words[start:])
+    if "<<" in each.part.text:
+        # Capture left out the here-document.
+        kept = [word for word in kept if word != "…"]
     line = " ".join([*command_words.prefix(words[:start]), *kept])
     if folder:
         line = line.replace(f"{folder.rstrip('/')}/", "")
@@ -248,44 +255,44 @@ def _normal(each: PartOutcome, folder: str, inside: str) -> str:
 
 
 def _row(
-    timeline: Timeline, command: str, runs: Sequence[_Run], every: Sequence[_Run]
+    steps: Sequence[Step], command: str, runs: Sequence[_Run], every: Sequence[_Run]
 ) -> SessionCommand:
     known = [run for run in runs if run.passed is not None]
     trap = next((run for run in reversed(runs) if run.reason), None)
-    worked = _worked(timeline, trap, every) if trap else None
     return SessionCommand(
         command,
         runs[0].purpose or "trap",
         len(runs),
         sum(run.passed is True for run in runs),
         sum(run.passed is False for run in runs),
-        timeline.steps[runs[-1].at].at,
+        steps[runs[-1].at].at,
         "" if not known else PASSED if known[-1].passed else FAILED,
-        trap.reason if trap and worked is not None else "",
-        worked or "",
+        trap.reason if trap else "",
+        _worked(trap, every) if trap else "",
     )
 
 
-def _worked(timeline: Timeline, trap: _Run, every: Sequence[_Run]) -> str | None:
-    """What worked after a trap; None if it was none, because the same command worked again."""
+def _worked(trap: _Run, every: Sequence[_Run]) -> str:
+    """What worked after a trap: the same after an install, or another form of the command."""
     after = [run for run in every if run.at > trap.at and run.passed is not False]
     near = [run for run in after if run.command and run.at <= trap.at + _MOST_BETWEEN]
     again = next((run for run in after if run.works(trap.command, trap.reason)), None)
     if again:
-        cures = [run.command for run in near if run.at < again.at and _cures(run)]
-        is_edited = timeline.edits_between(trap.at, again.at)
-        return f"{cures[-1]} && {trap.command}" if cures and not is_edited else None
+        installs = [
+            run.command
+            for run in near
+            if run.at < again.at and run.passed and shell_edit(run.part.text) == ShellEdit(())
+        ]
+        return f"{installs[-1]} && {trap.command}" if installs else ""
     words = set(_LETTERS.findall(trap.part.text))
-    shared = [len(words & set(_LETTERS.findall(run.part.text))) for run in near]
-    best = max(range(len(near)), key=shared.__getitem__, default=None)
-    is_form = best is not None and shared[best] >= _FEWEST_SHARED * len(words)
-    return near[best].command if best is not None and is_form else ""
-
-
-def _cures(run: _Run) -> bool:
-    """Whether a command may have changed the environment."""
-    line = shell_line.CommandLine((run.part,), "")
-    return bool(run.passed) and not run.purpose and not line.only_reads and line.verb != ""
+    worked, most = "", _FEWEST_SHARED * len(words)
+    for run in near:
+        others = set(_LETTERS.findall(run.part.text))
+        is_like = trap.part.verb in (*others, *_missing(trap.reason)) or run.part.verb in words
+        is_like = is_like and run.command != trap.command
+        if is_like and len(words & others) >= most:
+            worked, most = run.command, len(words & others) + 1
+    return worked
 
 
 _COLUMNS = ", ".join(SessionCommand._fields)
