@@ -120,11 +120,12 @@ def _failed_part(
     able = [index for index in heads if parts[index].verb not in _PREPARES]
     output = step.output[-_LONGEST_OUTPUT:]
     if len(able) == 1:
-        is_git = _GIT_FAILED.search(output) is not None
-        others = [index for index in heads if index != able[0] and not step.findings]
-        verbs = [(index, parts[index].verb) for index in others]
         said = [
-            index for index, verb in verbs if f"{verb}:" in output or (verb == "git" and is_git)
+            index
+            for index in heads
+            if index != able[0]
+            and not step.findings
+            and (f"{parts[index].verb}:" in output or _git_failed(parts[index], output))
         ]
         return said[-1] if said else able[0]
     for pattern in _FAILED_NAMES:
@@ -141,6 +142,10 @@ def _failed_part(
     return None
 
 
+def _git_failed(part: CommandPart, output: str) -> bool:
+    return part.text.startswith("git ") and _GIT_FAILED.search(output) is not None
+
+
 def _runs_on(part: CommandPart) -> bool:
     """Whether a part was started in the background."""
     return _IN_BACKGROUND.search(part.text.rstrip()) is not None
@@ -154,11 +159,11 @@ _CANNOT_RUN = re.compile(
     r"|could not determine executable|task \S+ not found|unknown task|no such target"
     # It lacks something: a module, a file, an option, a server, a permission.
     r"|no module named|modulenotfounderror|cannot find (?:module|package)|unknown (?:option"
-    r"|argument|flag)|unrecognized (?:option|argument)|no such (?:option|file or directory)|not installed"
-    r"|permission denied|not permitted|no match(?:es)? found|econnrefused|connection refused"
-    r"|can't open file|externally-managed|no test files? found|err_pnpm_\w+|enoent|does not exist"
-    r"|environment variable|is not set\b|missing required|enotfound|getaddrinfo|eperm\b|eacces"
-    r"|eaddrinuse|already in use|not a valid",
+    r"|argument|flag)|unrecognized (?:option|argument)|no such (?:option|file or directory)"
+    r"|not installed|permission denied|not permitted|no match(?:es)? found|econnrefused"
+    r"|connection refused|can't open file|externally-managed|no test files? found|err_pnpm_\w+"
+    r"|enoent|does not exist|environment variable|is not set\b|missing required|enotfound"
+    r"|getaddrinfo|eperm\b|eacces|eaddrinuse|already in use|not a valid",
     re.IGNORECASE,
 )
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from sqlite3 import Connection
 from typing import Literal, NamedTuple
 
-from ctx.capture import shell_line
+from ctx.capture import session_table, shell_line
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.sqlite.connection import transaction
@@ -28,6 +28,8 @@ Purpose = Literal["test", "lint", "build", "start", "other", "trap"]
 PASSED, FAILED = "passed", "failed"
 
 _MOST_ROWS = 24
+_MOST_SESSIONS = 60
+"""The number of sessions whose traps are looked for."""
 _LONGEST = 140
 _LONGEST_PROBLEM = 90
 _MOST_BETWEEN = 20
@@ -300,11 +302,16 @@ _COLUMNS = ", ".join(SessionCommand._fields)
 
 def renew(connection: Connection, session: Session, steps: Sequence[Step]) -> None:
     """Replace the commands of a session by those of its steps."""
-    sql = (
-        "SELECT DISTINCT command, problem FROM sessions AS s JOIN session_commands AS c"
-        " ON c.session = s.id WHERE project IS ? AND s.id <> ? AND problem <> ''"
-    )
-    traps = connection.execute(sql, (session.project, session.id)).fetchall()
+    others = [
+        name
+        for name, _ in session_table.newest(connection, session.project, _MOST_SESSIONS)
+        if name != session.id
+    ]
+    traps = connection.execute(
+        "SELECT DISTINCT command, problem FROM session_commands WHERE problem <> ''"
+        f" AND session IN ({', '.join('?' * len(others))})",
+        others,
+    ).fetchall()
     rows = session_commands(Timeline(steps), session.folder, traps)
     if of_session(connection, session.id) == sorted(rows):
         return
