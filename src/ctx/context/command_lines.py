@@ -129,11 +129,11 @@ def _line(each: _ShownCommand) -> LayerLine:
 
 
 def _command_text(each: _ShownCommand, length: int) -> str:
-    command = code(cut(flat(each.command), length))
     if each.problem:
-        fails = f'{command} fails ("{flat(each.problem)}")'
-        works = code(cut(flat(each.replaced_by), length))
-        return f"{fails}; {works} works" if each.replaced_by else fails
+        command, worked = (cut(flat(one), length // 2) for one in (each.command, each.replaced_by))
+        fails = f'{code(command)} fails ("{flat(each.problem)}")'
+        return f"{fails}; {code(worked)} works" if worked else fails
+    command = code(cut(flat(each.command), length))
     runs = f"{each.runs:,} run{'s' * (each.runs != 1)}"
     often = f"{runs} in {each.sessions:,} session{'s' * (each.sessions != 1)}"
     lead = f"{each.purpose}: " if each.purpose != "other" else ""

@@ -120,12 +120,13 @@ def _failed_part(
     able = [index for index in heads if parts[index].verb not in _PREPARES]
     output = step.output[-_LONGEST_OUTPUT:]
     if len(able) == 1:
+        is_git = _GIT_FAILED.search(output)
         said = [
             index
             for index in heads
             if index != able[0]
             and not step.findings
-            and (f"{parts[index].verb}:" in output or _git_failed(parts[index], output))
+            and (f"{parts[index].verb}:" in output or (is_git and parts[index].text[:4] == "git "))
         ]
         return said[-1] if said else able[0]
     for pattern in _FAILED_NAMES:
@@ -140,10 +141,6 @@ def _failed_part(
     if len(tests) == 1 and step.findings and all(each.test for each in step.findings):
         return tests[0]
     return None
-
-
-def _git_failed(part: CommandPart, output: str) -> bool:
-    return part.text.startswith("git ") and _GIT_FAILED.search(output) is not None
 
 
 def _runs_on(part: CommandPart) -> bool:

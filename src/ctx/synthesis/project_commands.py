@@ -74,7 +74,7 @@ of what a shell or Cursor runs around each command."""
 _PATH = re.compile(r"(?<![^\s'\"`(=])(?!@)[^\s'\"`]*[/\\][^\s'\"`]*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _NO_FILE = re.compile(r"no such file|cannot access|i/?o error", re.IGNORECASE)
-_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d]+(?:\.[^\W\d]+)*")
 _NOT_FOUND = (
     re.compile(r"command not found: ([\w.@-]{1,40})"),
     re.compile(r"(?:\A|[\s:])([\w.@-]{1,40}): (?:command )?not found"),
@@ -195,10 +195,8 @@ def _missing(reason: str) -> set[str]:
 
 def _trap(step: Step, ended: Sequence[PartOutcome], folder: str) -> tuple[str, PartOutcome | None]:
     """Why a failing step is a trap, and the part that failed; nothing if it is none."""
-    lines = step.output[-4_000:].splitlines()
     finding = step.findings[0] if step.findings else None
-    if finding:
-        lines = [message(finding, step)]
+    lines = [message(finding, step)] if finding else step.output[-4_000:].splitlines()
     could_not = (line for line in lines if part_outcomes.cannot_run(line))
     said = next((line for line in could_not if not _NO_REASON.match(line)), "")
     if not said and all(each.check is None or each.check.goal == "run" for each in ended):
@@ -206,11 +204,11 @@ def _trap(step: Step, ended: Sequence[PartOutcome], folder: str) -> tuple[str, P
         said = message(finding, step)
     if not said or _NO_REASON.match(said) or not ended:
         return "", None
-    words = set(_LETTERS.findall(said))
+    words = _words(said)
 
     def likelihood(index: int) -> tuple[int, bool, bool, int]:
         part, _, passed = ended[index]
-        named = sum(map(len, words & set(_LETTERS.findall(part.text))))
+        named = sum(map(len, words & _words(part.text)))
         return named, part.joint != "|", passed is False, index
 
     failed = ended[max(range(len(ended)), key=likelihood)]
@@ -286,15 +284,19 @@ def _worked(trap: _Run, every: Sequence[_Run]) -> str:
             if run.at < again.at and run.passed and shell_edit(run.part.text) == ShellEdit(())
         ]
         return f"{installs[-1]} && {trap.command}" if installs else ""
-    words = set(_LETTERS.findall(trap.part.text))
+    words = _words(trap.part.text)
     worked, most = "", _FEWEST_SHARED * len(words)
     for run in near:
-        others = set(_LETTERS.findall(run.part.text))
-        is_like = trap.part.verb in (*others, *_missing(trap.reason)) or run.part.verb in words
-        is_like = is_like and run.command != trap.command
-        if is_like and len(words & others) >= most:
-            worked, most = run.command, len(words & others) + 1
+        shared = words & _words(run.part.text)
+        is_like = shared & _words(f"{trap.part.verb} {run.part.verb}") or _missing(trap.reason)
+        if is_like and len(shared) >= most and run.command != trap.command:
+            worked, most = run.command, len(shared) + 1
     return worked
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text without digits: `python` of `python3`."""
+    return set(_WORD.findall(text))
 
 
 _COLUMNS = ", ".join(SessionCommand._fields)
