@@ -120,15 +120,9 @@ def _failed_part(
     able = [index for index in heads if parts[index].verb not in _PREPARES]
     output = step.output[-_LONGEST_OUTPUT:]
     if len(able) == 1:
-        is_git = _GIT_FAILED.search(output)
-        said = [
-            index
-            for index in heads
-            if index != able[0]
-            and not step.findings
-            and (f"{parts[index].verb}:" in output or (is_git and parts[index].text[:4] == "git "))
-        ]
-        return said[-1] if said else able[0]
+        shown = _GIT_FAILED.sub("git: ", output)
+        said = [index for index in heads if index != able[0] and f"{parts[index].verb}:" in shown]
+        return said[-1] if said and not step.findings else able[0]
     for pattern in _FAILED_NAMES:
         for match in pattern.finditer(output):
             name = match["name"].rpartition(":")[2] or match["name"]

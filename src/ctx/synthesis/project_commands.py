@@ -59,7 +59,8 @@ _EXPECTS_FAILURE = re.compile(
 )
 """It is run to see an error."""
 _ELSEWHERE = re.compile(
-    r"(?:\A|[\s=/\\])\.?worktrees?[/\\]|\s(?:--?[\w-]+=)?['\"]?(?:~|/(?!dev/))|\$\w"
+    r"(?:\A|[\s=/\\])\.?worktrees?[/\\]"
+    r"|(?<!cd)\s(?:--?[\w-]+=)?['\"]?(?:~|/(?!dev/)|[A-Za-z]:\\)|\$\w"
 )
 """A path in a worktree, which is deleted after its use, outside of the folder, or in a variable."""
 _LEADS = re.compile(r"\A(?:(?:error|fatal|npm (?:err!|error)|err!?)[:!]?\s+)+", re.IGNORECASE)
@@ -216,7 +217,8 @@ def _trap(step: Step, ended: Sequence[PartOutcome], folder: str) -> tuple[str, P
     if is_file and shell_line.CommandLine((failed.part,), "").only_reads:
         # It was run to see whether there is such a file.
         return "", None
-    said = _LEADS.sub("", _SHELL.sub(r"\1: ", said.strip())).replace(f"{folder}/", "")
+    said = _LEADS.sub("", _SHELL.sub(r"\1: ", said.strip()))
+    said = said.replace(f"{folder.rstrip('/')}/", "") if folder else said
     # Without what differs each time. But a missing file is the same only if its path is.
     said = said if is_file else _NUMBER.sub("…", _PATH.sub("…", said))
     return wording.shortened(said, _LONGEST_PROBLEM), failed
@@ -304,11 +306,8 @@ _COLUMNS = ", ".join(SessionCommand._fields)
 
 def renew(connection: Connection, session: Session, steps: Sequence[Step]) -> None:
     """Replace the commands of a session by those of its steps."""
-    others = [
-        name
-        for name, _ in session_table.newest(connection, session.project, _MOST_SESSIONS)
-        if name != session.id
-    ]
+    newest = session_table.newest(connection, session.project, _MOST_SESSIONS)
+    others = [name for name, _ in newest if name != session.id]
     traps = connection.execute(
         "SELECT DISTINCT command, problem FROM session_commands WHERE problem <> ''"
         f" AND session IN ({', '.join('?' * len(others))})",
