@@ -69,16 +69,28 @@ def test_a_run_of_a_single_test_is_left_out(project_sessions: Graph) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("failed", "works"), [("s1 s2", "s1 s2"), ("s3", "s3 s2 s1"), ("s0", "s0")]
-)
-def test_a_failing_command_is_listed_with_its_replacement(
-    project_sessions: Graph, failed: str, works: str
-) -> None:
-    """A failure of one session is listed if it is the newest, or if the replacement works since."""
-    put_failure(project_sessions, failed)
-    put(project_sessions, works, WORKS)
+def test_a_trap_of_two_sessions_is_listed_with_what_worked(project_sessions: Graph) -> None:
+    put_failure(project_sessions, "s1")
+    assert texts(project_sessions) == []
+    # The same reason with another command.
+    failed = {"last": "failed", "problem": UNKNOWN}
+    put(project_sessions, "s2", "rtk bun run lint", "trap", **failed)
+    put(project_sessions, "s1 s2", WORKS)
     assert texts(project_sessions)[1:] == [f'- `{WRAPPED}` fails ("{UNKNOWN}"); `{WORKS}` works']
+
+
+def test_a_trap_expires(project_sessions: Graph) -> None:
+    old = {"last": "failed", "problem": "zsh: command not found: rg", "days_ago": 61}
+    put(project_sessions, "s1 s2", "rg", "trap", **old)
+    assert texts(project_sessions) == []
+    put(project_sessions, "s0", "rg", "trap", **{**old, "days_ago": 59})
+    assert texts(project_sessions) == ['- `rg` fails ("zsh: command not found: rg")']
+
+
+def test_a_trap_that_works_since_is_not_listed(project_sessions: Graph) -> None:
+    put(project_sessions, "s1 s2", "rg", "trap", last="failed", problem="rg: not found")
+    put(project_sessions, "s0", "rg", "trap")
+    assert texts(project_sessions) == []
 
 
 def test_a_command_that_works_again_is_not_listed_as_failing(project_sessions: Graph) -> None:
@@ -92,10 +104,7 @@ def test_a_command_that_fails_now_is_not_listed_as_working(project_sessions: Gra
     put(project_sessions, "s1 s2", "npm run lint", "lint")
     put(project_sessions, "s0", "npm test", last="failed", problem='Missing script: "test"')
     put(project_sessions, "s0", "npm run lint", "lint", last="failed")
-    assert texts(project_sessions) == [
-        '- `npm test` fails ("Missing script: "test"")',
-        "- lint: `npm run lint` (3 runs in 3 sessions; the last one failed)",
-    ]
+    assert texts(project_sessions) == []
 
 
 def test_a_replacement_that_fails_now_is_left_out(project_sessions: Graph) -> None:
@@ -103,11 +112,6 @@ def test_a_replacement_that_fails_now_is_left_out(project_sessions: Graph) -> No
     put_failure(project_sessions, "s0", "")
     put(project_sessions, "s0", WORKS, last="failed")
     assert texts(project_sessions)[0] == f'- `{WRAPPED}` fails ("{UNKNOWN}")'
-
-
-def test_a_missing_program_is_listed(project_sessions: Graph) -> None:
-    put(project_sessions, "s0 s1", "docker", "other", last="failed", problem="command not found")
-    assert texts(project_sessions) == ["- `docker` is not installed"]
 
 
 def test_a_prepared_context_expires_with_the_commands(project_sessions: Graph) -> None:

@@ -76,10 +76,11 @@ def command(
     problem: str = "",
     replaced_by: str = "",
     runs: int = 1,
+    days_ago: int = 0,
 ) -> None:
     passes = runs if last == "passed" else 0
     failures = runs if last == "failed" else 0
-    last_at = clock.iso(clock.now_ms())
+    last_at = clock.iso(clock.now_ms() - days_ago * DAY_MS)
     graph.connection.execute(
         "INSERT INTO session_commands VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (session_id, text, purpose, runs, passes, failures, last_at, last, problem, replaced_by),

@@ -145,6 +145,19 @@ def test_the_output_shows_which_part_failed() -> None:
     assert outcome_by_part(finished_command("pytest | tail -5", 0, passed=True))["pytest"] is True
 
 
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("npm test && git push", "error: failed to push some refs to 'origin'"),
+        ("npm run build && git commit -m x", "nothing to commit, working tree clean"),
+        ("npm run build && sed -n 1p dist/a.js", "sed: can't read dist/a.js: No such file"),
+    ],
+)
+def test_what_ran_before_the_failing_part_of_a_chain_passed(line: str, output: str) -> None:
+    step = finished_command(line, 1)._replace(output=output)
+    assert list(outcome_by_part(step).values()) == [True, False]
+
+
 def test_a_call_that_never_ran_has_no_outcome() -> None:
     step = finished_command("bun run typecheck", None)._replace(
         ok=False, output="Sibling tool call errored"
@@ -191,7 +204,7 @@ run: PYTHONPATH=src python -m pytest
 
 def test_a_command_that_passes_later_is_not_replaced() -> None:
     script = f"{WRAPPER}run: rtk bun run test\n  passed\n"
-    assert all(not row.problem and not row.replaced_by for row in rows(script))
+    assert all(row.last == "passed" and not row.replaced_by for row in rows(script))
 
 
 def test_a_failing_test_is_not_a_failing_command() -> None:
@@ -236,10 +249,102 @@ run: go test ./one
     assert not any(row.replaced_by for row in found)
 
 
-def test_a_missing_program_is_the_problem_of_a_command() -> None:
-    script = (
-        "run: docker compose up -d\n  failed 127\n  printed (eval):1: command not found: docker\n"
+@pytest.mark.parametrize(
+    ("failed", "printed", "then", "trap"),
+    [
+        (
+            *("cat app/[id]/page.tsx", "zsh:1: no matches found: app/[id]/page.tsx"),
+            *("cat 'app/[id]/page.tsx'", ("cat app/[id]/page.tsx", "zsh: no matches found: …")),
+        ),
+        (
+            *("docker-compose up -d", "/bin/bash: line 1: docker-compose: command not found"),
+            *(
+                "docker compose up -d",
+                ("docker-compose", "bash: docker-compose: command not found"),
+            ),
+        ),
+        (
+            *("python - <<'PY' …", "(eval):1: command not found: python"),
+            *("python3 - <<'PY' …", ("python", "(eval): command not found: python")),
+        ),
+        (
+            *("npm test -- --runInBand", "CACError: Unknown option `--runInBand`"),
+            *("npm test", ("npm test -- --runInBand", "CACError: Unknown option `--runInBand`")),
+        ),
+        (
+            *(
+                "git add -A",
+                "fatal: Unable to create '/shop/.git/index.lock': Read-only file system",
+            ),
+            *("", ("git add -A", "Unable to create '…': Read-only file system")),
+        ),
+        (
+            *("cd apps/api && npm test", "zoxide: no match found"),
+            *("", ("cd apps/api && npm test", "zoxide: no match found")),
+        ),
+    ],
+)
+def test_a_trap_has_its_reason_and_what_worked_then(
+    failed: str, printed: str, then: str, trap: tuple[str, str]
+) -> None:
+    worked = f"run: {then}\n" if then else ""
+    found = rows(f"run: {failed}\n  failed 1\n  printed {printed}\nrun: ls\n{worked}")
+    assert [(row.command, row.problem, row.replaced_by) for row in found if row.problem] == [
+        (*trap, then.partition(" <<")[0])
+    ]
+
+
+def test_an_install_is_what_worked() -> None:
+    found = rows(
+        """
+run: npm test
+  failed 1
+  printed > vitest run
+  printed sh: 1: vitest: not found
+run: npm install
+run: npm test
+  passed
+"""
     )
-    assert [(row.command, row.problem) for row in rows(script)] == [("docker", "command not found")]
-    # It was found later on.
-    assert rows(f"{script}run: docker ps\n  passed\n") == []
+    assert [(row.problem, row.replaced_by) for row in found] == [
+        ("sh: vitest: not found", "npm install && npm test")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        ("cat src/a.py", "cat: src/a.py: No such file or directory"),
+        ("rg order src", ""),
+        ("npm view shop-nonexistent version", "npm error 404 Not Found: shop-nonexistent"),
+        ("npm test", "  ✓ says that the order does not exist 2ms"),
+        ("npx vitest run a.test.ts", "zsh:1: command not found: dump_zsh_state"),
+    ],
+)
+def test_other_failures_are_no_traps(command: str, printed: str) -> None:
+    found = rows(f"run: {command}\n  failed 1\n  printed {printed}")
+    assert not any(row.problem for row in found)
+
+
+def test_the_success_of_another_sessions_trap_is_kept() -> None:
+    missing = ("docker", "zsh: command not found: docker")
+    timeline = Timeline(steps("run: docker ps -a\nrun: git add -A\nrun: git push\n  failed 1"))
+    found = session_commands(timeline, "/shop", [missing, ("git add -A", "Not permitted")])
+    assert {(row.command, row.purpose, row.last) for row in found} == {
+        ("docker", "trap", "passed"),
+        ("git add -A", "trap", "passed"),
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd .claude/worktrees/one && npm test",
+        "bash /tmp/try/test.sh",
+        "npm test -- --config ~/other.json",
+        'pytest "$SCRATCH/test_a.py"',
+        "pytest tests/nonexistent.py",
+    ],
+)
+def test_commands_with_a_path_elsewhere_are_left_out(command: str) -> None:
+    assert commands(f"run: {command}\n  passed") == []

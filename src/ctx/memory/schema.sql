@@ -193,8 +193,9 @@ CREATE TABLE model_answers (
     PRIMARY KEY (session, kind, first)
 );
 
--- The commands that a session ran to test, lint, build and start, in a normalised form. `last` is the
--- last known outcome. A command that does not work has a `problem` and a replacement.
+-- The commands that a session ran to test, lint, build and start, in a normalised form, and those that
+-- failed because of their environment. `last` is the last known outcome, `problem` why a command of
+-- the second kind failed, `replaced_by` what worked then.
 CREATE TABLE session_commands (
     session TEXT NOT NULL,
     command TEXT NOT NULL,

@@ -9,7 +9,7 @@
     check_commands         commands that run tests, compilers or linters, and how they overlap
     command_words          settings, program and options of a command, and the files it changes
     part_outcomes          the outcome of each part of a compound command
-    project_commands       the commands that test, lint, build and start, and their table
+    project_commands       the commands that test, lint, build and start, traps, and their table
     failures               failures of checks, from the first run to the one that passes
     failure_edits          the edits that fixed a failure, and those that did not
     fixes                  bug fixes (failure, edit, success) and flaky tests

@@ -25,8 +25,8 @@ _PREPARES = frozenset(
 _STOPS_AT_FAILURES = re.compile(r"\bset -[a-z]*e")
 _IN_BACKGROUND = re.compile(r"(?<![&>0-9])&\Z")
 _NOT_RUN = "Sibling tool call errored"
-_PREPARING_FAILED = re.compile(
-    r"\bcd: |\bmkdir: |\bfatal: |\bcp: |\bmv: |\brm: |no such file or directory: [./~]"
+_GIT_FAILED = re.compile(
+    r"(?m)^(?:fatal: |nothing (?:added )?to commit|error: failed to push| ! \[)|Changes not staged"
 )
 _FAILED_NAMES = tuple(
     re.compile(pattern)
@@ -40,6 +40,7 @@ _FAILED_NAMES = tuple(
         r"command not found: (?P<name>[\w./@-]{1,80})",
         r"(?P<name>[\w./@-]{1,80}): (?:command )?not found",
         r"(?m)^npm (?:ERR!|error) Missing script: \"(?P<name>[^\"]{1,80})\"",
+        r"(?m)^(?P<name>[\w.-]{2,40}): \S",
     )
 )
 
@@ -119,8 +120,9 @@ def _failed_part(
     able = [index for index in heads if parts[index].verb not in _PREPARES]
     output = step.output[-_LONGEST_OUTPUT:]
     if len(able) == 1:
-        is_other = able[0] != heads[0] and _PREPARING_FAILED.search(output[:400])
-        return None if is_other and not step.findings else able[0]
+        shown = _GIT_FAILED.sub("git: ", output)
+        said = [index for index in heads if index != able[0] and f"{parts[index].verb}:" in shown]
+        return said[-1] if said and not step.findings else able[0]
     for pattern in _FAILED_NAMES:
         for match in pattern.finditer(output):
             name = match["name"].rpartition(":")[2] or match["name"]
@@ -140,29 +142,23 @@ def _runs_on(part: CommandPart) -> bool:
     return _IN_BACKGROUND.search(part.text.rstrip()) is not None
 
 
-_NO_SUCH_COMMAND = re.compile(
+_CANNOT_RUN = re.compile(
+    # The command does not exist here.
     r"command not found|: not found\b|unrecogni[sz]ed (?:sub)?command|unknown (?:sub)?command"
     r"|no such command|missing script|script not found|command \"\S+\" not found|is not recognized"
     r"|no rule to make target|does not contain recipe|no tasks? (?:named|matching|found)"
-    r"|could not determine executable|task \S+ not found|unknown task|no such target",
+    r"|could not determine executable|task \S+ not found|unknown task|no such target"
+    # It lacks something: a module, a file, an option, a server, a permission.
+    r"|no module named|modulenotfounderror|cannot find (?:module|package)|unknown (?:option"
+    r"|argument|flag)|unrecognized (?:option|argument)|no such (?:option|file or directory)"
+    r"|not installed|permission denied|not permitted|no match(?:es)? found|econnrefused"
+    r"|connection refused|can't open file|externally-managed|no test files? found|err_pnpm_\w+"
+    r"|enoent|does not exist|environment variable|is not set\b|missing required|enotfound"
+    r"|getaddrinfo|eperm\b|eacces|eaddrinuse|already in use|not a valid",
     re.IGNORECASE,
 )
-"""The command does not exist here: no change to the code helps."""
-_CANNOT_RUN = re.compile(
-    r"no module named|modulenotfounderror|cannot find (?:module|package)|unknown (?:option|argument"
-    r"|flag)|unrecognized (?:option|argument)|no such (?:option|file or directory)|not installed"
-    r"|permission denied|no matches found|econnrefused|connection refused|can't open file"
-    r"|externally-managed|no test files? found|err_pnpm_\w+|enoent|does not exist"
-    r"|environment variable|is not set\b|missing required",
-    re.IGNORECASE,
-)
-"""The command lacks something: a module, a file, an option, a server."""
-
-
-def no_such_command(text: str) -> bool:
-    return _NO_SUCH_COMMAND.search(text[:300]) is not None
 
 
 def cannot_run(text: str) -> bool:
     """Whether a line of output says that the command could not run at all."""
-    return no_such_command(text) or _CANNOT_RUN.search(text[:300]) is not None
+    return _CANNOT_RUN.search(text[:300]) is not None
