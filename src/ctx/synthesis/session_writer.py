@@ -338,10 +338,17 @@ class _SessionWriter:
             metadata = {k: v for k, v in metadata.items() if k not in _COUNTED}
         if self._is_rebuilt and self._replace(known, found, metadata):
             return
-        if self._update(known, _content(found), metadata, found.at):
-            if known.kind != found.kind and self._change.untag(known.id, f"kind:{known.kind}"):
-                self._change.tag(known.id, f"kind:{found.kind}")
+        is_updated = self._update(known, _content(found), metadata, found.at)
+        if is_updated:
             self._mention(known.id, found.files)
+        if (
+            known.kind != found.kind
+            and (is_updated or not self._is_touched(known.id))
+            and self._change.untag(known.id, f"kind:{known.kind}")
+        ):
+            self._change.tag(known.id, f"kind:{found.kind}")
+            if not is_updated:
+                self._changed.append(known.id)
 
     def _replace(self, known: KnownNode, found: Observation, metadata: Mapping[str, Any]) -> bool:
         """Supersede a node whose text is made by earlier rules; False if the text is the same."""
@@ -464,7 +471,9 @@ class _SessionWriter:
             and str(earlier.metadata.get("last_seen", "")) < found.at
             and (graph.scope == PROJECT or self._tag in earlier.tags)
             and (found.said_by == "user" or earlier.metadata.get(sources.KEY) != sources.USER)
-            and not terms.significant(found.text).isdisjoint(terms.significant(earlier.content))
+            and not terms.significant(f"{found.title} {found.text}").isdisjoint(
+                terms.significant(earlier.content)
+            )
             and not self._is_touched(earlier.id)
         )
 
