@@ -265,7 +265,17 @@ _TABLE = (
         3_600,
         "Seconds without output after which a request fails.",
     ),
-    flag("llm.synthesis", True, "Let the configured model write session summaries."),
+    flag(
+        "llm.synthesis",
+        True,
+        "Let the configured model summarise sessions and choose what to keep of them.",
+    ),
+    flag(
+        "llm.rerank",
+        False,
+        "Let the configured model order what earlier sessions said about a first prompt. The prompt"
+        " waits for it for up to a second.",
+    ),
     whole_number(
         "llm.daily_token_cap",
         200_000,

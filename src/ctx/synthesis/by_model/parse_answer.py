@@ -41,13 +41,14 @@ class ParsedAnswer(NamedTuple):
 
 def read(text: str, question: ModelQuestion) -> ParsedAnswer:
     """Parse the answer to a question."""
-    found = _outermost_object(text)
+    found = outermost_object(text)
     if found is None:
         return ParsedAnswer({}, "it is no JSON object, or not a whole one.", "{" in text)
     return _kept(found, question) if question.kind == "excerpts" else _summary(found)
 
 
-def _outermost_object(text: str) -> dict[str, Any] | None:
+def outermost_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in an answer; None if there is none."""
     # Some models print their reasoning first.
     told = text[:_LONGEST_ANSWER].rpartition(_THOUGHT)[2]
     begin, end = told.find("{"), told.rfind("}")
