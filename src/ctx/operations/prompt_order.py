@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from threading import Timer
 
+from ctx import clock
 from ctx.errors import CtxError
 from ctx.llm import backends
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
@@ -72,7 +73,8 @@ def order_by_model(
     )
     request = Request(_SYSTEM, (asked,), _MOST_TOKENS, 0.0, _FORM)
     caps = Caps(config.integer("llm.daily_token_cap"), config.integer("llm.session_token_cap"))
-    policy = RetryPolicy(_SECONDS, 0, _SECONDS)
+    seconds = _SECONDS * clock.patience
+    policy = RetryPolicy(seconds, 0, seconds)
     try:
         backend = backends.configured_backend(config, variables, store.home, policy)
         if backend is None:
@@ -82,7 +84,7 @@ def order_by_model(
             purpose = Purpose(PURPOSE, session, project)
             meter = ledger.meter(purpose, target, caps, prices(config.texts("llm.prices")))
             # A slow answer may arrive in pieces, none of them late.
-            end = Timer(_SECONDS, backend.close)
+            end = Timer(seconds, backend.close)
             end.start()
             try:
                 answer = backends.ask(backend, request, meter)
