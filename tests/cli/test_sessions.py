@@ -290,12 +290,12 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert server.questions == []
         most = ctx("sessions", "synthesise", "5dd6", "--dry-run", "--format", "json").json
         first, second = most["asked"]
-        assert (first["kind"], first["excerpts"], second["kind"]) == ("excerpts", 3, "summary")
+        assert (first["kind"], first["passages"], second["kind"]) == ("excerpts", 3, "summary")
         assert most["most_tokens"] == first["most_tokens"] + second["most_tokens"] < 25_000
         assert most["most_mended"] == first["most_mended"] + second["most_mended"] < 50_000
         assert plan.out == (
             f"Would ask the model at {server.url}/v1 2 questions:\n"
-            f"  3 excerpts         at most {first['most_tokens']:,} tokens\n"
+            f"  3 passages         at most {first['most_tokens']:,} tokens\n"
             f"  the whole session  at most {second['most_tokens']:,} tokens\n"
             f"At most {most['most_tokens']:,} tokens;"
             f" {most['most_mended']:,} if every answer needs a retry.\n"
@@ -307,7 +307,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert ran.code == 0, ran.err
         assert ran.out.splitlines()[:4] == [
             f"Asked scripted-1 at {server.url}/v1 2 questions:",
-            "  3 excerpts         1 kept",
+            "  3 passages         1 kept",
             "  the whole session  a summary",
             "3 nodes new, 0 changed, 0 withdrawn.",
         ]

@@ -159,12 +159,14 @@ def test_the_questions_about_a_session_are_answered_in_form(
 def test_the_order_of_texts_is_answered_in_form(
     llama_server: llama.Server, surroundings: Path
 ) -> None:
-    settings = {"RERANK": "true", "BACKEND": "llama_cpp", "SERVER_URL": llama_server.url}
+    settings = {
+        "CTX_LLM_RERANK": "true",
+        "CTX_LLM_BACKEND": "llama_cpp",
+        "CTX_LLM_SERVER_URL": llama_server.url,
+    }
     (surroundings / ".ctx").mkdir()
-    place = Environment(
-        *(str(surroundings), UserStore(str(surroundings / ".ctx"))),
-        *({f"CTX_LLM_{name}": value for name, value in settings.items()}, (), CLI_SESSION),
-    )
+    store = UserStore(str(surroundings / ".ctx"))
+    place = Environment(str(surroundings), store, settings, (), CLI_SESSION)
     texts = ["Money is in cents.", "Retries wait."]
     assert set(order_by_model(place, {}, "s1", "shop", "Fix the invoice", texts)) <= {0, 1}
     with Ledger(place.user_store.ledger) as ledger:

@@ -120,7 +120,7 @@ def test_a_model_chooses_and_sums_up(memory: Memory, ledger: Ledger) -> None:
     assert kinds(memory)[LOCK] == "kind:statement"
     asks = asking(memory, ledger, KEPT, SUMMED_UP)
     found = now(memory, asks)
-    assert [(each.kind, each.excerpts, each.kept) for each in found.asked] == [
+    assert [(each.kind, each.passages, each.kept) for each in found.asked] == [
         ("excerpts", 2, 1),
         ("summary", 0, 0),
     ]

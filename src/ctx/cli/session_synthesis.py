@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    show the requests and their largest cost
-ctx sessions synthesise 5dd6              send its excerpts to the model
+ctx sessions synthesise 5dd6              send its passages to the model
 ctx sessions synthesise 5dd6 --again      send them again
 """
 
@@ -76,7 +76,7 @@ def render_synthesised(result: "SynthesisResult") -> list[Block]:
     blocks: list[Block] = [Line(f"{would} {model} at {result.where} {questions}:")]
     rows = [
         (
-            count(each.excerpts, "excerpt") if each.excerpts else "the whole session",
+            count(each.passages, "passage") if each.passages else "the whole session",
             f"at most {each.most_tokens:,} tokens"
             if result.dry_run
             else _question_outcome(result, number),

@@ -239,8 +239,8 @@ _TABLE = (
         "llm.backend",
         "off",
         ("off", "auto", "llama_cpp", "openai", "anthropic", "claude_cli"),
-        "The model backend for `ctx llm` and session summaries. `off`: none. `auto`: a model on"
-        " this machine, if one is running.",
+        "The model backend for `ctx llm` and for sessions. `off`: none. `auto`: a model on this"
+        " machine, if one is running.",
     ),
     text(
         "llm.server_url",
@@ -288,7 +288,7 @@ _TABLE = (
         60_000,
         0,
         1_000_000_000,
-        "The most tokens that a model may use to summarise one session.",
+        "The most tokens that a model may use for one session.",
     ),
     texts(
         "llm.prices",

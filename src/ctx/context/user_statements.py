@@ -98,7 +98,7 @@ def _with_question(connection: Connection, line: LayerLine, row: Sequence[Any]) 
     """The line of a short statement after the question of the agent that it answers."""
     about = model.from_json(row[3])
     steps = layer_rows.texts(about.get("evidence"))
-    if not steps or len(row[2]) > _LONGEST_ANSWER:
+    if not steps or len(row[2]) > _LONGEST_ANSWER or row[2].startswith("To “"):
         return line
     said = hook_queries.said_before(connection, str(about.get("session", "")), steps[0])
     told = flat(said).rstrip("*_` ")

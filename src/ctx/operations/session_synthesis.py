@@ -26,14 +26,14 @@ class QuestionResult(NamedTuple):
 
     kind: str
     """`excerpts` or `summary`."""
-    excerpts: int
-    """The number of excerpts that are shown."""
+    passages: int
+    """The number of passages that are shown."""
     most_tokens: int
     """What it can take at most."""
     most_mended: int
     """The same, where the answer has to be mended."""
     kept: int
-    """The number of excerpts that the model keeps."""
+    """The number of passages that the model keeps."""
     problem: str
     """Why nothing came of it."""
 
