@@ -460,14 +460,13 @@ class _SessionWriter:
                     self._change.link(own.id, node_id, "SUPERSEDES", evidence)
 
     def _may_replace(self, found: Observation, earlier: Node) -> bool:
-        """Whether a model may say so: both are about the same, and nobody has touched the earlier.
+        """Whether a model may say so: both are about the same, and only synthesis touched the old.
 
-        What a user or agent stated has no key. What the user said, only the user can replace.
+        So it is nothing that a user or agent stated. What the user said, only the user can replace.
         """
         graph = self._change.graph
         return (
-            "key" in earlier.metadata
-            and earlier.superseded_by is None
+            earlier.superseded_by is None
             and str(earlier.metadata.get("last_seen", "")) < found.at
             and (graph.scope == PROJECT or self._tag in earlier.tags)
             and (found.said_by == "user" or earlier.metadata.get(sources.KEY) != sources.USER)
