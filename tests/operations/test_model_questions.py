@@ -11,6 +11,7 @@ import pytest
 from ctx import clock
 from ctx.capture import pipeline, session_state
 from ctx.config.resolve import Config
+from ctx.context import user_statements
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.exchange import scrub_store as scrubbing
 from ctx.ids import NodeId
@@ -202,6 +203,22 @@ def test_the_words_of_the_user_replace_earlier_ones(
         change.unlink(newer.id, earlier.id, "SUPERSEDES")
     synthesise(memory, "s2", is_over=True)
     assert memory.graph.node(earlier.id).superseded_by is None
+
+
+def test_what_it_is_about_stands_before_the_words_of_the_user(
+    memory: Memory, ledger: Ledger
+) -> None:
+    about = "The payments of the bank"
+    script = AFTER.replace(f"prompt: {SECOND}", f"say: Shall I?\nprompt: {SECOND}")
+    add_steps(memory, script, "s2")
+    end(memory, "s2")
+    said = entry(number_of(memory, SECOND), "user", "correction", object=about)
+    now(memory, asking(memory, ledger, kept_json(said), SUMMED_UP), "s2")
+    [node] = [memory.graph.node(node_id) for node_id, title in _ids(memory) if title == SECOND]
+    assert (node.content, node.source) == (f"To “{about}”: {SECOND}", "user")
+    # An agent is given it like this, without the question that the user answered.
+    [line] = user_statements.rules([memory.local], memory.project, 200)[1:]
+    assert line.texts[0] == f"- To “{about}”: {SECOND}"
 
 
 def test_the_words_of_an_agent_do_not_replace_those_of_the_user(

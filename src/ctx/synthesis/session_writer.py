@@ -465,14 +465,14 @@ class _SessionWriter:
         So it is nothing that a user or agent stated. What the user said, only the user can replace.
         """
         graph = self._change.graph
+        # Of a decision, the text says who made it.
+        words = terms.significant(found.text if found.said_as else found.title)
         return (
             earlier.superseded_by is None
             and str(earlier.metadata.get("last_seen", "")) < found.at
             and (graph.scope == PROJECT or self._tag in earlier.tags)
             and (found.said_by == "user" or earlier.metadata.get(sources.KEY) != sources.USER)
-            and not terms.significant(f"{found.title} {found.text}").isdisjoint(
-                terms.significant(earlier.content)
-            )
+            and not words.isdisjoint(terms.significant(earlier.content))
             and not self._is_touched(earlier.id)
         )
 
