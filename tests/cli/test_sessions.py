@@ -270,8 +270,8 @@ def answered(asked: ServerRequest) -> Says:
             "learned": ["It was a constant"],
         }
         return Says(json.dumps(told))
-    fixed = {"kind": "bugfix", "title": "`total` adds up the prices of an order", "text": ""}
-    return Says(json.dumps({"observations": [{**fixed, "steps": [4], "files": []}]}))
+    kept = {"number": 1, "speaker": "user", "kind": "rule", "object": "", "replaces": []}
+    return Says(json.dumps({"kept": [kept]}))
 
 
 def test_synthesise(ctx: Ctx, worked: Client) -> None:
@@ -290,12 +290,12 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert server.questions == []
         most = ctx("sessions", "synthesise", "5dd6", "--dry-run", "--format", "json").json
         first, second = most["asked"]
-        assert (first["kind"], first["steps"], second["kind"]) == ("steps", 6, "summary")
+        assert (first["kind"], first["passages"], second["kind"]) == ("excerpts", 3, "summary")
         assert most["most_tokens"] == first["most_tokens"] + second["most_tokens"] < 25_000
         assert most["most_mended"] == first["most_mended"] + second["most_mended"] < 50_000
         assert plan.out == (
             f"Would ask the model at {server.url}/v1 2 questions:\n"
-            f"  6 steps            at most {first['most_tokens']:,} tokens\n"
+            f"  3 passages         at most {first['most_tokens']:,} tokens\n"
             f"  the whole session  at most {second['most_tokens']:,} tokens\n"
             f"At most {most['most_tokens']:,} tokens;"
             f" {most['most_mended']:,} if every answer needs a retry.\n"
@@ -307,9 +307,9 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert ran.code == 0, ran.err
         assert ran.out.splitlines()[:4] == [
             f"Asked scripted-1 at {server.url}/v1 2 questions:",
-            "  6 steps            1 observation",
+            "  3 passages         1 kept",
             "  the whole session  a summary",
-            "4 nodes new, 0 changed, 0 withdrawn.",
+            "3 nodes new, 0 changed, 0 withdrawn.",
         ]
         for asked, planned in zip(server.questions, most["asked"], strict=True):
             assert asked.size + asked.max_tokens <= planned["most_tokens"]
@@ -317,7 +317,6 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert ctx("sessions", "synthesise", "5dd6", "--again", "--format", "json").json["new"] == 0
         assert len(server.questions) == 4
     shown = ctx("sessions", "show", "5dd6").out
-    assert "`total` adds up the prices of an order" in shown
     assert "It was a constant" in shown
     assert "src/total.py" in shown
 

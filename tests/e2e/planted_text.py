@@ -177,14 +177,14 @@ def _synthesised_by_model(at: Planted, text: str) -> None:
     talk.end()
     at.run("hook", "apply")
     title = f"We found out that {text} is what it is about"
-    told = {"kind": "discovery", "title": title, "text": text, "steps": [1], "files": [text]}
+    told = {"number": 1, "speaker": "user", "kind": "rule", "object": text, "replaces": [text]}
     sections = ("investigated", "learned", "completed", "next_steps", "notes")
     summary = {"title": title, "request": title, **{name: [title] for name in sections}}
     with model_server.serve() as server:
         # With a fault in it, so that it is asked to mend what it said.
         server.plan(
-            model_server.Says(f'{{"observations": "{text}"'),
-            model_server.Says(json.dumps({"observations": [told]})),
+            model_server.Says(f'{{"kept": "{text}"'),
+            model_server.Says(json.dumps({"kept": [told]})),
             model_server.Says(json.dumps(summary)),
         )
         where = "--set", "llm.backend=openai", "--set", f"llm.server_url={server.url}"

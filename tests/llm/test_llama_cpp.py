@@ -6,13 +6,23 @@ from typing import Any
 
 import pytest
 
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.prices import Prices
 from ctx.llm.protocol import Answer, Backend, Cache, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
+from ctx.operations.prompt_order import order_by_model
+from ctx.synthesis.by_model import merge_answers, model_answers, parse_answer, questions
+from ctx.synthesis.by_model.questions import QuestionOptions
+from ctx.synthesis.observations import NOTHING
+from ctx.synthesis.session_excerpts import excerpts
+from ctx.synthesis.statements import with_statements
+from ctx.workspace import Environment
 from tests.contract.llm_backends import BackendContract, RequestCount
 from tests.llm import llama
+from tests.synthesis import session_scripts
 
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
 SYSTEM = "You are a careful engineer."
@@ -119,3 +129,45 @@ def test_usage_is_what_the_server_counted(
     llama_server.forget()
     answer = ask(make_backend(llama_server), ledger, "Say", " hello", "", ".")
     assert answer.usage == Usage(23, 3, 0)
+
+
+def test_the_questions_about_a_session_are_answered_in_form(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
+) -> None:
+    """Only the form: so small a model chooses by chance."""
+    taken = session_scripts.steps(
+        "prompt: Never wait longer than a minute between two payments.\n"
+        "say: The client waits for a second now because the service counts requests.\n"
+    )
+    voice = QuestionOptions(120).within(llama.CONTEXT_TOKENS)
+    question = questions.excerpts_question("s1", taken, excerpts(taken), [], voice)
+    meter = ledger.meter(
+        Purpose("synthesis"), ModelTarget("llama_cpp", "", ""), Caps(100_000), Prices(())
+    )
+    answer = make_backend(llama_server).ask(question.request, meter, ignore)
+    found = parse_answer.read(answer.text, question)
+    # It is cut off where the model repeats itself.
+    assert (answer.stop, found.problem) == ("end", "") or answer.stop == "length"
+    said = excerpts(taken)
+    rows = {"excerpts": model_answers.new_answer(question, "", "", found.body, found.problem)}
+    choices = merge_answers.choices(rows)
+    assert set(choices.kept) <= {(each.step, each.part) for each in said}
+    given = with_statements(NOTHING, taken, said, is_over=True, choices=choices)
+    assert any(each.title.startswith("Never wait longer") for each in given.observations)
+
+
+def test_the_order_of_texts_is_answered_in_form(
+    llama_server: llama.Server, surroundings: Path
+) -> None:
+    settings = {
+        "CTX_LLM_RERANK": "true",
+        "CTX_LLM_BACKEND": "llama_cpp",
+        "CTX_LLM_SERVER_URL": llama_server.url,
+    }
+    (surroundings / ".ctx").mkdir()
+    store = UserStore(str(surroundings / ".ctx"))
+    place = Environment(str(surroundings), store, settings, (), CLI_SESSION)
+    texts = ["Money is in cents.", "Retries wait."]
+    assert set(order_by_model(place, {}, "s1", "shop", "Fix the invoice", texts)) <= {0, 1}
+    with Ledger(place.user_store.ledger) as ledger:
+        assert ledger.connection.execute("SELECT purpose FROM calls").fetchall() == [("rerank",)]

@@ -43,7 +43,7 @@ def ask(surroundings: Path, ctx: Ctx, wake_calls: list[str]) -> Ask:
     async def open_page(folder: str, with_file: bool) -> PageLink:
         return PageLink(f"http://127.0.0.1:1/?token={folder}", "page-1.html" if with_file else "")
 
-    services = AppServices(place, lambda: wake_calls.append("!"), lambda: ABOUT, open_page)
+    services = AppServices(place, {}, lambda: wake_calls.append("!"), lambda: ABOUT, open_page)
     served = server.app(services)
 
     async def request(method: str, path: str, **options: Any) -> Answer:

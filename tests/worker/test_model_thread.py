@@ -27,6 +27,7 @@ from tests.worker.worker_processes import Workers, until
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 TITLE = "Retries wait for a second before they try again"
+DONE = "The payment service counts requests, which is why invoices were charged twice."
 
 
 @pytest.fixture
@@ -55,9 +56,8 @@ def answer(asked: ServerRequest) -> Says:
             **sections,
         }
         return Says(json.dumps({**said, "learned": ["A retry came at once"]}))
-    # What the transcript adds may stand before or after the change.
-    kept = {"kind": "feature", "title": TITLE, "text": "", "steps": [2, 3], "files": ["retry.py"]}
-    return Says(json.dumps({"observations": [kept]}))
+    kept = {"number": 2, "speaker": "agent", "kind": "discovery", "object": "", "replaces": []}
+    return Says(json.dumps({"kept": [kept]}))
 
 
 def configure_model(server_url: str, ctx: Ctx, **more: str) -> None:
@@ -79,7 +79,7 @@ def work_one_turn(talk: Conversation) -> None:
     path.write_text(made)
     given = {"file_path": str(path), "content": made}
     use_tool(talk, "Write", "toolu_1", given, {"type": "create", "filePath": str(path)})
-    talk.answer("Retries wait for a second now.")
+    talk.answer(DONE)
     spool.wake(talk.client.home)
 
 
@@ -141,6 +141,15 @@ def failures(talk: Conversation) -> list[str]:
     return [json.loads(row[0])["message"] for row in rows(talk, query)]
 
 
+def is_chosen(talk: Conversation) -> bool:
+    """Whether the kind of an observation comes from the model."""
+    said = (
+        "SELECT 1 FROM tags JOIN nodes ON id = node_id WHERE tag = 'kind:discovery' AND content = ?"
+    )
+    with closing(sqlite3.connect(UserStore(talk.client.home).database)) as connection:
+        return bool(connection.execute(said, (DONE,)).fetchall())
+
+
 def has_summary(talk: Conversation) -> bool:
     return bool(rows(talk, "SELECT 1 FROM sessions WHERE summary IS NOT NULL"))
 
@@ -176,8 +185,8 @@ def test_a_server_error_is_reported_once_and_memory_is_complete(
     server.otherwise = Status(500, {"error": {"message": "out of memory"}})
     configure_model(server.url, ctx)
     work_one_turn(talk)
-    worker.rounds_until(lambda: failures(talk))
     talk.end()
+    worker.rounds_until(lambda: failures(talk))
     worker.rounds_until(lambda: has_summary(talk))
     # It is left alone for a minute.
     assert len(server.questions) == 1
@@ -200,13 +209,14 @@ def test_the_daily_cap_is_enforced(
 ) -> None:
     configure_model(server.url, ctx, daily_token_cap="2000")
     work_one_turn(talk)
+    talk.end()
     worker.rounds_until(lambda: failures(talk))
     assert "2,000 tokens a day" in failures(talk)[0]
     worker.round()
     assert server.questions == []
     # Whoever allows more is heard at once.
     assert ctx("config", "set", "llm.daily_token_cap", "100000").code == 0
-    worker.rounds_until(lambda: TITLE in titles(talk))
+    worker.rounds_until(lambda: is_chosen(talk))
     assert len(worker.log) == 1
 
 
@@ -243,6 +253,7 @@ def test_with_a_damaged_ledger_no_request_is_sent(
     configure_model(server.url, ctx)
     Path(talk.client.home, "ledger.db").write_bytes(b"This is no database." * 500)
     work_one_turn(talk)
+    talk.end()
     worker.rounds_until(lambda: failures(talk))
     assert "without it, ctx sends no requests" in failures(talk)[0]
     assert server.questions == []
@@ -265,7 +276,7 @@ def test_turning_the_model_off_stops_the_next_question(
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
         work_one_turn(other)
         other.end()
-    worker.rounds_until(lambda: TITLE in titles(talk))
+    worker.rounds_until(lambda: is_chosen(talk))
     for _ in range(5):
         worker.round()
     assert len(server.questions) == 1
@@ -281,7 +292,7 @@ def test_a_refused_question_does_not_block_other_sessions(
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
         work_one_turn(other)
         other.end()
-    talk.submit("Poison, please.")
+    talk.submit("Poison the well of the village.")
     work_one_turn(talk)
     talk.end()
     worker.rounds_until(lambda: titles(talk).count("Patient retries") == 3)
@@ -298,27 +309,30 @@ def test_a_failing_session_is_retried_after_the_others(
     other = talk.client.talk("00000000-e3b0-4b25-afae-79ee4238d2da")
     work_one_turn(other)
     other.end()
-    talk.submit("Poison, please.")
+    talk.submit("Poison the well of the village.")
     work_one_turn(talk)
+    talk.end()
     worker.rounds_until(lambda: failures(talk))
     # Whoever changes a setting is heard at once, not in a minute.
     assert ctx("config", "set", "llm.temperature", "0.5").code == 0
     worker.rounds_until(lambda: "Patient retries" in titles(talk))
 
 
-def test_a_session_is_sent_while_it_runs_and_at_its_end(
+def test_a_session_is_sent_at_its_end(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     configure_model(server.url, ctx)
     work_one_turn(talk)
-    worker.rounds_until(lambda: TITLE in titles(talk))
-    assert len(server.questions) == 1
+    for _ in range(5):
+        worker.round()
+    assert server.questions == []
     talk.end()
     worker.rounds_until(lambda: "Patient retries" in titles(talk))
     assert len(server.questions) == 2
-    assert ctx("sessions", "show", SESSION[:4]).out.count(TITLE) == 2
+    assert is_chosen(talk)
+    assert TITLE in ctx("sessions", "show", SESSION[:4]).out
     assert rows(talk, "SELECT kind FROM model_answers WHERE problem = '' ORDER BY 1") == [
-        ("steps",),
+        ("excerpts",),
         ("summary",),
     ]
 
@@ -346,11 +360,15 @@ def test_the_worker_does_not_wait_for_a_model(
     server.otherwise = Hangs()
     configure_model(server.url, ctx)
     workers.environment["CTX_WORKER_IDLE_SECONDS"] = "0.2"
+    other = talk.client.talk("00000000-e3b0-4b25-afae-79ee4238d2da")
+    other.start()
     process = workers.start()
     work_one_turn(talk)
+    talk.end()
+    spool.wake(talk.client.home)
     until(lambda: server.questions)
     # It stays for the answer, and goes on with all else.
-    talk.submit("And now something else.")
+    other.submit("And now something else.")
     spool.wake(talk.client.home)
     until(lambda: rows(talk, "SELECT 1 FROM events WHERE body LIKE '%something else%'"))
     assert process.poll() is None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    show the requests and their largest cost
-ctx sessions synthesise 5dd6              send new steps to the model
-ctx sessions synthesise 5dd6 --again      send all steps again
+ctx sessions synthesise 5dd6              send its passages to the model
+ctx sessions synthesise 5dd6 --again      send them again
 """
 
 REBUILD_EXAMPLES = """
@@ -68,7 +68,7 @@ def _no_model(backend: str) -> ModelFailure:
 
 def render_synthesised(result: "SynthesisResult") -> list[Block]:
     if not result.asked:
-        # Why some steps were not sent is reported separately.
+        # Why nothing was sent is reported separately.
         return [] if result.problem else [Line("Nothing to ask about this session.")]
     questions = count(len(result.asked), "question")
     would = "Would ask" if result.dry_run else "Asked"
@@ -76,7 +76,7 @@ def render_synthesised(result: "SynthesisResult") -> list[Block]:
     blocks: list[Block] = [Line(f"{would} {model} at {result.where} {questions}:")]
     rows = [
         (
-            f"{count(each.steps, 'step')}" if each.steps else "the whole session",
+            count(each.passages, "passage") if each.passages else "the whole session",
             f"at most {each.most_tokens:,} tokens"
             if result.dry_run
             else _question_outcome(result, number),
@@ -100,7 +100,7 @@ def _question_outcome(result: "SynthesisResult", number: int) -> str:
     each = result.asked[number]
     if each.problem:
         return each.problem
-    return count(each.observations, "observation") if each.kind == "steps" else "a summary"
+    return f"{each.kept:,} kept" if each.kind == "excerpts" else "a summary"
 
 
 def rebuild_sessions(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _session(telling)
     arguments.dry_run(telling)
-    shared.flag(telling, "--again", "also steps it was asked about before")
+    shared.flag(telling, "--again", "also what it was asked before")
     rebuilding = shared.add_subcommand(
         group, "rebuild", "renew the memory of past sessions", session_synthesis.REBUILD_EXAMPLES
     )

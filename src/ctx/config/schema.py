@@ -239,8 +239,8 @@ _TABLE = (
         "llm.backend",
         "off",
         ("off", "auto", "llama_cpp", "openai", "anthropic", "claude_cli"),
-        "The model backend for `ctx llm` and session summaries. `off`: none. `auto`: a model on"
-        " this machine, if one is running.",
+        "The model backend for `ctx llm` and for sessions. `off`: none. `auto`: a model on this"
+        " machine, if one is running.",
     ),
     text(
         "llm.server_url",
@@ -265,7 +265,17 @@ _TABLE = (
         3_600,
         "Seconds without output after which a request fails.",
     ),
-    flag("llm.synthesis", True, "Let the configured model write session summaries."),
+    flag(
+        "llm.synthesis",
+        True,
+        "Let the configured model summarise sessions and choose what to keep of them.",
+    ),
+    flag(
+        "llm.rerank",
+        False,
+        "Let the configured model order what earlier sessions said about a first prompt. The prompt"
+        " waits for it for up to a second.",
+    ),
     whole_number(
         "llm.daily_token_cap",
         200_000,
@@ -278,7 +288,7 @@ _TABLE = (
         60_000,
         0,
         1_000_000_000,
-        "The most tokens that a model may use to summarise one session.",
+        "The most tokens that a model may use for one session.",
     ),
     texts(
         "llm.prices",

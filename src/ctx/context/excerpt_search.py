@@ -101,12 +101,13 @@ def search(
     session: str = "",
     given: Collection[str] = (),
     given_text: str = "",
+    order: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
 ) -> list[Hit]:
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before passages. What `session` itself said is left out, and what
     it was given before: `given` are ids of nodes and digests of texts, `given_text` is the text if
-    it is known. The last store is the user's, which has the passages.
+    it is known. `order` orders the hits anew. The last store is the user's, which has the passages.
     """
     found = find(connections[-1], project, prompt, session)
     if found is None:
@@ -130,6 +131,9 @@ def search(
         and digest(flat(hit.text)) not in before
         and not outdated.has(hit.session, hit.step, hit.text)
     )
+    if order:
+        words = dict(news)
+        news = ((hit, words[hit]) for hit in order([*words]))
     # Other lines are headings, names of files and the frame of a context.
     known = [terms.significant(line) for line in given_text.splitlines() if line.startswith("- ")]
     return _hits_in_budget(news, budget, known)

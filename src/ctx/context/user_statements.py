@@ -130,7 +130,7 @@ def _message_line(
 
 def _question_before(connection: Connection, session: str, step: str, told: str) -> str:
     """The question of the agent that a short statement answers, as its beginning."""
-    if len(told) > _LONGEST_ANSWER:
+    if len(told) > _LONGEST_ANSWER or told.startswith("To “"):
         return ""
     said = flat(hook_queries.said_before(connection, session, step)).rstrip("*_` ")
     if not said.endswith("?"):

@@ -62,11 +62,15 @@ class BackendSurvey(NamedTuple):
     """Other backends that the user could configure, as text. They are never used automatically."""
 
 
-def configured_backend(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
+def configured_backend(
+    config: Config, variables: Mapping[str, str], home: str, policy: RetryPolicy | None = None
+) -> Backend | None:
     """The configured backend; None if models are off or `auto` finds none.
 
-    `variables` is the whole environment: it may hold a key, and a child process inherits it.
+    `variables` is the whole environment: it may hold a key, and a child process inherits it. The
+    `policy` is that of the settings, unless it is given.
     """
+    policy = policy or _retry_policy(config)
     match config.choice("llm.backend"):
         case "off":
             return None
@@ -74,10 +78,10 @@ def configured_backend(config: Config, variables: Mapping[str, str], home: str) 
             backend, _ = _auto_backend(config)
             if backend is None:
                 return None
-            chosen, policy = BackendChoice(backend, "server"), _retry_policy(config)
-            return _make_backend(chosen, "", config, variables, home, policy)
+            chosen = BackendChoice(backend, "server")
         case name:
-            return named_backend(name, "", config, variables, home)
+            chosen = BackendChoice(name, "person")
+    return _make_backend(chosen, "", config, variables, home, policy)
 
 
 def named_backend(

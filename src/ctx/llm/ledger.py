@@ -94,7 +94,7 @@ class Purpose(NamedTuple):
     """What a call is for."""
 
     name: str
-    """`llm` or `synthesis`."""
+    """`llm`, `synthesis` or `rerank`."""
     session: str = ""
     project: str | None = None
 

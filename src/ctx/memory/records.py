@@ -226,16 +226,6 @@ def nodes_put_in(connection: Connection, session: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def nodes_said_by(connection: Connection, session: str, author: str) -> list[str]:
-    """The nodes that an author put in a session."""
-    rows = connection.execute(
-        "SELECT DISTINCT subject FROM records"
-        " WHERE session = ? AND author = ? AND kind = 'node.put'",
-        (session, author),
-    )
-    return [row[0] for row in rows]
-
-
 def last_stamp(connection: Connection) -> int:
     """The stamp that the next one must be later than."""
     row = connection.execute("SELECT max(stamp) FROM records WHERE stamp < ?", (BEYOND,)).fetchone()

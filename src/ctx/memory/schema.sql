@@ -178,9 +178,10 @@ CREATE TABLE symbol_changes (
 ) WITHOUT ROWID;
 CREATE INDEX idx_symbol_changes_at ON symbol_changes(project, at);
 
--- A model's answers about the steps of a session, if a model is configured. The `kind` is `steps` or
--- `summary`. `steps` has the ids of the steps in the question, and `first` is the first of them; for a
--- summary, `steps` is the last step that it covers. `problem` is the reason why there is no answer.
+-- A model's answers about a session, if a model is configured. The `kind` is `excerpts` or `summary`.
+-- `steps` has the ids of the steps whose excerpts were in the question, and the last step that it
+-- covers. `first` is not empty in answers of older versions, which are not used any more. `problem` is
+-- the reason why there is no answer.
 CREATE TABLE model_answers (
     session TEXT NOT NULL,
     kind TEXT NOT NULL,

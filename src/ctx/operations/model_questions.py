@@ -5,7 +5,7 @@ the store is open, sent while nothing is held, and its answer is stored in `mode
 `synthesise`, which never asks a model, updates the session.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,25 +13,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock
 from ctx.capture import event_table, prompt_authors, session_state, session_table
 from ctx.capture.session_state import Session
-from ctx.capture.steps import Step
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.layout import UserStore
 from ctx.llm.protocol import Answer, Backend, Meter
-from ctx.memory import event_log
+from ctx.memory import event_log, lookups, model, sources
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import session_excerpts
 from ctx.synthesis import synthesise as extractive
-from ctx.synthesis.by_model import (
-    merge_answers,
-    model_answers,
-    parse_answer,
-    questions,
-    step_batches,
-)
+from ctx.synthesis.by_model import merge_answers, model_answers, parse_answer, questions
 from ctx.synthesis.by_model.model_answers import ModelAnswer
 from ctx.synthesis.by_model.parse_answer import ParsedAnswer
-from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions
+from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions, Stated
+from ctx.synthesis.statements import with_statements
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -43,10 +38,9 @@ PURPOSE = "synthesis"
 _RECENT_MS = 2 * 86_400_000
 """Older sessions are sent only on request: months of imported transcripts would use up every
 cap."""
-_FOR_THE_SUMMARY = 3
-"""A third of what may be used for a session is left for the summary of it."""
 _LONGEST_PROBLEM = 300
 _FEWEST_TOKENS = 300
+_MOST_STATED = 200
 _SUFFICIENT_CONTEXT = 8_192
 
 
@@ -97,7 +91,6 @@ class SynthesisModel:
         """
         from ctx.llm import backends
 
-        self._leave_room(question)
         meter = self._meter(question, project)
         said = _require_complete(backends.ask(self.backend, question.request, meter))
         found = _parse_answer(said, question)
@@ -125,21 +118,6 @@ class SynthesisModel:
         to = ModelTarget(self.backend.name, self.backend.where, self.backend.model)
         purpose = _purpose(question.session, project)
         return self._ledger.meter(purpose, to, Caps(self._day, self._session), self._prices)
-
-    def _leave_room(self, question: ModelQuestion) -> None:
-        """The summary comes last, and is worth more than one more stretch of steps."""
-        from ctx.llm.ledger import SessionCapReached
-
-        kept = self._session // _FOR_THE_SUMMARY
-        room = self.left(question.session).in_session - kept
-        wanted = questions.max_first_try_tokens(question)
-        if question.kind == "steps" and room < wanted:
-            raise SessionCapReached(
-                f"A model may use {max(0, room):,} more tokens for the steps of this"
-                f" session, because {kept:,} are reserved for its summary. This request may"
-                f" take {wanted:,}.",
-                hint="`ctx config set llm.session_token_cap N` allows more.",
-            )
 
 
 @contextmanager
@@ -195,52 +173,41 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
 def due_questions(
     connection: Connection, session: Session, voice: QuestionOptions, *, again: bool = False
 ) -> list[ModelQuestion]:
-    """What to ask about a session now, in order; `again`: also what was asked before.
-
-    Batches of steps while the agent is idle or gone, and the whole session when it is over.
-    """
-    steps = prompt_authors.steps_of(connection, session.id)[-extractive.MOST_STEPS :]
+    """What to ask about a session that is over, in order; `again`: also what was asked before."""
+    steps = prompt_authors.steps_of(connection, session.id)
     is_over = session.status != session_state.ACTIVE
-    if not any(step.kind in ("prompt", "write") for step in steps):
-        return []
-    if not is_over and not extractive.is_at_rest(steps):
+    if not is_over or not any(step.kind in ("prompt", "write") for step in steps):
         return []
     known = model_answers.of_session(connection, session.id)
-    asked = set() if again else model_answers.asked_step_ids(known)
-    found = [
-        questions.batch_question(session.id, batch, _last_request(steps, batch.first), voice)
-        for batch in step_batches.due_batches(
-            steps, asked, is_over=is_over, most_tokens=voice.most_tokens
-        )
+    last = questions.last_step_id(steps)
+    done = {kind for kind, answer in known.items() if answer.last >= last and not again}
+    if len(done) == 2:
+        return []
+    # The summary is last: it uses the answer about the excerpts.
+    found = []
+    said = session_excerpts.excerpts(steps)
+    if said and "excerpts" not in done:
+        stated = _stated(connection, session)
+        found.append(questions.excerpts_question(session.id, steps, said, stated, voice))
+    summarised = extractive.synthesise(session, steps, is_over=True)
+    if summarised.summary is not None and "summary" not in done:
+        # The model does not get its own earlier summary.
+        choices = merge_answers.choices(known)
+        told = with_statements(summarised, steps, said, is_over=True, choices=choices)
+        found.append(questions.summary_question(session.id, steps, told, voice))
+    return found
+
+
+def _stated(connection: Connection, session: Session) -> list[Stated]:
+    """What other sessions of the project stated, the newest first."""
+    tag = model.project_tag(session.project)
+    rows = lookups.newest_statements(connection, tag, _MOST_STATED) if tag else []
+    about = [(row, model.from_json(row.metadata)) for row in rows]
+    return [
+        Stated(row.id, str(metadata.get(sources.KEY, sources.AGENT)), row.content)
+        for row, metadata in about
+        if metadata.get("key") and metadata.get("session") != session.id
     ]
-    before = model_answers.summary_of(known)
-    is_new = again or before is None or _last(before) < questions.last_step_id(steps)
-    summary = _summary(session, steps, known, voice) if is_over and is_new else None
-    return [*found, summary] if summary else found
-
-
-def _last_request(steps: Sequence[Step], first: str) -> Step | None:
-    """The last request of the user, if it is not among the steps themselves."""
-    until = [step for step in steps if step.id <= first]
-    asked = [step for step in until if step.kind == "prompt" and not step.agent]
-    return asked[-1] if asked and asked[-1].id < first else None
-
-
-def _summary(
-    session: Session, steps: Sequence[Step], known: Sequence[ModelAnswer], voice: QuestionOptions
-) -> ModelQuestion | None:
-    found = extractive.synthesise(session, steps, is_over=True)
-    if found.summary is None:
-        return None
-    # The model does not get its own earlier summary.
-    of_steps = [each for each in known if each.kind == "steps"]
-    told = merge_answers.merge_synthesis(found, steps, of_steps, is_whole=True)
-    return questions.summary_question(session.id, steps, told, voice)
-
-
-def _last(summary: ModelAnswer) -> str:
-    """The last step that a summary is about."""
-    return summary.steps[-1] if summary.steps else ""
 
 
 def last_scrub(connection: Connection) -> int:
@@ -273,7 +240,7 @@ def note(connection: Connection, session: str, error: CtxError) -> None:
 
 
 def forget(connection: Connection) -> None:
-    """Answers about steps are dated by the last of them."""
+    """Delete the answers about sessions that have no steps any more."""
     with transaction(connection):
         for session in model_answers.sessions(connection):
             if not event_table.last(connection, session):

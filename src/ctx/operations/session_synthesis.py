@@ -25,14 +25,15 @@ class QuestionResult(NamedTuple):
     """One question, and what became of it."""
 
     kind: str
-    """`steps` or `summary`."""
-    steps: int
-    """The number of steps; 0 for a summary, which is made from the answers about steps."""
+    """`excerpts` or `summary`."""
+    passages: int
+    """The number of passages that are shown."""
     most_tokens: int
     """What it can take at most."""
     most_mended: int
     """The same, where the answer has to be mended."""
-    observations: int
+    kept: int
+    """The number of passages that the model keeps."""
     problem: str
     """Why nothing came of it."""
 
@@ -69,7 +70,7 @@ def plan_synthesis(
     due = model_questions.due_questions(memory.local, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
-        more = questions.most_more_for_summary(len(asked) - 1)
+        more = questions.MOST_MORE_FOR_SUMMARY if len(asked) > 1 else 0
         most, mended = asked[-1].most_tokens + more, asked[-1].most_mended + more
         asked[-1] = asked[-1]._replace(most_tokens=most, most_mended=mended)
     return _result(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
@@ -98,9 +99,6 @@ def synthesise_now(
     ]
     try:
         for number, name in enumerate(names):
-            if problem and name.kind == "steps":
-                # Where there is no more room for steps, there is for the summary.
-                continue
             interrupts.next_part()
             tick(number, len(names))
             scrub = model_questions.last_scrub(memory.local)
@@ -114,6 +112,7 @@ def synthesise_now(
             except SessionCapReached as error:
                 if question.kind == "summary":
                     raise
+                # There may be enough left for the summary.
                 problem = error.message
                 continue
             interrupts.defer()
@@ -144,10 +143,10 @@ def _synthesise_again(memory: Memory, session: Session) -> SessionWriteResult | 
 
 
 def _question_result(question: ModelQuestion, answer: ModelAnswer | None) -> QuestionResult:
-    told = answer.body.get("observations", ()) if answer else ()
+    told = answer.body.get("kept", ()) if answer else ()
     return QuestionResult(
         question.kind,
-        len(question.steps) if question.kind == "steps" else 0,
+        len(question.excerpts),
         questions.max_first_try_tokens(question),
         questions.most_tokens(question),
         len(told),

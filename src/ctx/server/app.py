@@ -7,7 +7,7 @@ are answered for the folder where that agent works; an untrusted project gives n
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
@@ -78,6 +78,8 @@ class AppServices(NamedTuple):
     """What the app needs from the process that serves it."""
 
     environment: Environment
+    variables: Mapping[str, str]
+    """The whole environment, for a model that needs a key."""
     wake: Callable[[], None]
     """Start a round."""
     about: Callable[[], ProcessInfo]
@@ -91,7 +93,10 @@ def app(services: AppServices) -> Starlette:
     def route(path: str, method: str, answer: routes.RouteFunction) -> Route:
         async def endpoint(request: Request) -> Response:
             request_ = RouteRequest(
-                services.environment, dict(request.query_params), await _json_object(request)
+                services.environment,
+                dict(request.query_params),
+                await _json_object(request),
+                services.variables,
             )
             value = await to_thread.run_sync(
                 answer, request_, limiter=limiter, abandon_on_cancel=True

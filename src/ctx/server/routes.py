@@ -1,7 +1,7 @@
 """The functions behind the routes. Each runs in a thread and opens the memory itself."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,8 @@ class RouteRequest(NamedTuple):
     """The query parameters."""
     body: dict[str, Any]
     """The JSON body."""
+    variables: Mapping[str, str] = {}
+    """The whole environment."""
 
     def text(self, name: str) -> str:
         value = self.parameters.get(name) or self.body.get(name) or ""
@@ -118,6 +120,20 @@ def prompt(request: RouteRequest) -> Any:
         return prompt_hints(memory, folder, session, request.required("prompt"), deadline)
 
 
+def order(request: RouteRequest) -> Any:
+    """The order that a model gives to texts for a prompt; empty if it does not answer in time."""
+    from ctx.operations.prompt_order import order_by_model
+
+    texts = request.body.get("texts")
+    known = [each for each in texts if isinstance(each, str)] if isinstance(texts, list) else []
+    session, project = request.text("session"), request.text("project") or None
+    places = order_by_model(
+        *(request.environment, request.variables, session, project),
+        *(request.required("prompt"), known),
+    )
+    return {"order": places}
+
+
 @contextmanager
 def _user_memory(request: RouteRequest) -> Iterator[Memory]:
     """The user store alone."""
@@ -144,4 +160,4 @@ def _check_folder(folder: str) -> None:
 
 
 GET_ROUTES: dict[str, RouteFunction] = {"context": context, "search": search}
-POST_ROUTES: dict[str, RouteFunction] = {"apply": apply, "prompt": prompt}
+POST_ROUTES: dict[str, RouteFunction] = {"apply": apply, "order": order, "prompt": prompt}

@@ -21,7 +21,7 @@
     final_message          what the agent reports at the end: completed and remaining work
     summary                the request in one line, and the session summary in eight sections
     synthesise             runs all of the above
-    by_model/              the same in a model's words, if one is configured; prompts/: the prompts
+    by_model/              what a configured model chooses and sums up; prompts/: the prompts
     session_excerpts       what was said, cut into excerpts, with what they are worth
     pasted_text            tells what a user typed from what they pasted
     statements             the best excerpts as observations

@@ -52,19 +52,6 @@ _NARRATION = re.compile(
     r"|into)\b|(?:next|now),? (?:i|we)\b|time to\b|here(?:'s| is| are)\b|here you go\b)",
     re.IGNORECASE,
 )
-# `The agent decided to read src/a.py`, `The tests were run with pytest`
-_REPORT = re.compile(
-    r"the (?:agent|person|user|assistant) (?:(?:has|had|then|also|first) ){0,3}"
-    r"(?:(?:decided|tried|began|started|wanted|chose|was asked) to (?:read|run|execute|look|open"
-    r"|view|list|search|check|inspect|examine|explore|review|ask)|read|ran|executed|looked|opened"
-    r"|viewed|listed|searched|checked|inspected|examined|explored|reviewed|asked|requested|said"
-    r"|answered|replied|greeted|thanked)\b"
-    r"|(?:(?:the|all|both|some|several) )?(?:\S+ )?(?:tests?|suite|files?|commands?|folders?"
-    r"|director(?:y|ies)|code|codebase|repository) (?:was|were|has been|have been) (?:run|read"
-    r"|executed|opened|viewed|listed|searched|inspected|examined|explored|reviewed|checked)"
-    r"(?: \S+){0,2}\Z",
-    re.IGNORECASE,
-)
 _GREETING = re.compile(
     r"(?:hi|hey|hello|hallo|thanks|thank you|thx|danke|good (?:morning|evening)|you(?:'re"
     r"| are) (?:welcome|right)|great|perfect|awesome|nice|sure|of course|certainly|absolutely"
@@ -166,11 +153,6 @@ def is_repeated(text: str, others: Iterable[str]) -> bool:
 def is_narration(text: str) -> bool:
     """Whether a sentence announces what the agent is about to do."""
     return _NARRATION.match(text[:_LONGEST]) is not None
-
-
-def is_report(text: str) -> bool:
-    """Whether a sentence only reports that someone read, ran or asked something."""
-    return _REPORT.match(text[:_LONGEST].rstrip(". ")) is not None
 
 
 def is_junk(text: str) -> bool:

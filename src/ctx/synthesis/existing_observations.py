@@ -6,19 +6,16 @@ keys are equal, or the wording is almost the same.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx.capture.steps import Step
 from ctx.ids import NodeId
-from ctx.memory import lookups, records
+from ctx.memory import lookups
 from ctx.memory.graph import Graph
 from ctx.memory.lookups import NodeStatement
 from ctx.memory.model import from_json
 from ctx.synthesis import dedupe
-from ctx.synthesis.by_model import merge_answers, model_answers
 from ctx.synthesis.decisions import contradicts
-from ctx.synthesis.observations import Observation, Summary, Synthesis
+from ctx.synthesis.observations import Observation, Summary
 
 _MOST_COMPARED = 200
 _LONGEST_TITLE = 400
@@ -83,40 +80,6 @@ def is_stated(found: Observation, others: Sequence[KnownNode]) -> bool:
     return found.kind in ("rule", "correction", "decision", "discovery", "statement") and any(
         (not other.key and dedupe.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
-    )
-
-
-def titles_changed_by_others(graph: Graph, session_name: str, author: str) -> list[str]:
-    """Titles of a session's observations that someone else has changed or deleted since."""
-    found = []
-    for subject in records.nodes_said_by(graph.connection, session_name, author):
-        about = records.records_about(graph.connection, subject, "node.")
-        if max(about, key=lambda record: record.order).author != author:
-            metadata = [each.body.get("metadata") for each in about if each.author == author]
-            found += [each["title"] for each in metadata if each and "title" in each]
-    return [title for title in found if isinstance(title, str)]
-
-
-def model_answer_rows(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
-    """The stored model answers about a session, as rows."""
-    return connection.execute(
-        "SELECT session, kind, first, steps, at, model, body, problem FROM model_answers"
-        " WHERE session = ? ORDER BY kind, first",
-        (session_id,),
-    ).fetchall()
-
-
-def merge_model_answers(
-    found: Synthesis, steps: Sequence[Step], said: Sequence[tuple[str, ...]], *, is_whole: bool
-) -> Synthesis:
-    """The synthesis of a session, merged with the model answers about it.
-
-    `is_whole` means that the agent is idle or the session is over.
-    """
-    if not said:
-        return found
-    return merge_answers.merge_synthesis(
-        found, steps, [*map(model_answers.from_row, said)], is_whole=is_whole
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from ctx.ids import NodeId
+
 ObservationKind = Literal[
     "rule", "correction", "decision", "bugfix", "feature", "refactor", "discovery", "statement"
 ]
@@ -14,8 +16,8 @@ LONGEST_NAME = 80
 """For the title of a session in a list."""
 MOST_FILES = 20
 MOST_SYMBOLS = 12
-MODEL = "model"
-"""The `said_by` of an observation that only a model made."""
+LONGEST_OBJECT = 160
+"""For what a statement is about, if its own words do not say it."""
 MOST_EVIDENCE = 24
 
 
@@ -37,13 +39,15 @@ class Observation(NamedTuple):
     confidence: int
     """In thousandths."""
     said_by: str = ""
-    """`user` or `agent` if it comes from a message; `model` if a model worded it."""
+    """`user` or `agent` if it comes from a message."""
     worth: int | None = None
     """How likely a later session needs it, in thousandths; None: what its kind is worth."""
     said_as: str = ""
     """The kind of the excerpt that it is."""
     is_lasting: bool = False
     """Whether the user forbids or prefers something in general."""
+    replaces: tuple[NodeId, ...] = ()
+    """The earlier observations that are no longer true because of it, according to a model."""
 
 
 class Summary(NamedTuple):

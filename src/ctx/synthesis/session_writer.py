@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx import ids
+from ctx import ids, terms
 from ctx.capture import prompt_authors, session_state, session_table
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
@@ -25,24 +25,24 @@ from ctx.ids import NodeId
 from ctx.memory import model, records, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER
-from ctx.memory.model import Evidence
+from ctx.memory.model import Evidence, Node
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import (
     author_standing,
-    dedupe,
     excerpt_table,
     existing_observations,
     project_commands,
     provenance,
 )
 from ctx.synthesis import synthesise as extractive
+from ctx.synthesis.by_model import merge_answers, model_answers
+from ctx.synthesis.by_model.model_answers import ModelAnswer
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.existing_observations import KnownNode
 from ctx.synthesis.observations import (
-    MODEL,
     MOST_EVIDENCE,
     MOST_FILES,
     Observation,
@@ -65,6 +65,7 @@ _MOST_SESSIONS = 50
 _CONFIDENCE_STEP = 50
 _MAX_CONFIDENCE = 950
 _REBUILT = "Rebuilt by newer rules."
+_BY_MODEL = "A model says that it is replaced."
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
 
@@ -87,7 +88,7 @@ class PreparedSession(NamedTuple):
     steps: list[Step]
     synthesis: Synthesis
     passages: list[Excerpt]
-    answers: list[tuple[str, ...]]
+    answers: dict[str, ModelAnswer]
     """The model answers that it contains."""
     is_over: bool
 
@@ -118,11 +119,11 @@ def prepare(connection: Connection, session: Session, *, is_over: bool) -> Prepa
     if not steps:
         return None
     found = extractive.synthesise(session, steps, is_over=is_over)
-    answers = existing_observations.model_answer_rows(connection, session.id)
-    is_whole = is_over or extractive.is_at_rest(steps)
-    found = existing_observations.merge_model_answers(found, steps, answers, is_whole=is_whole)
+    answers = model_answers.of_session(connection, session.id)
+    found = merge_answers.merge_summary(found, steps, answers)
     passages = excerpts(steps)
-    found = with_statements(found, steps, passages, is_over=is_over)
+    choices = merge_answers.choices(answers)
+    found = with_statements(found, steps, passages, is_over=is_over, choices=choices)
     return PreparedSession(session, steps, found, passages, answers, is_over)
 
 
@@ -151,7 +152,7 @@ def store_rows(connection: Connection, prepared: PreparedSession, summary: NodeI
     project_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
     with transaction(connection):
         # A model answer that arrived in the meantime is used in the next run.
-        answers = existing_observations.model_answer_rows(connection, session.id)
+        answers = model_answers.of_session(connection, session.id)
         upto = steps[-1].id if answers == prepared.answers else ""
         session_table.set_synthesised(connection, session.id, upto, summary)
         excerpt_table.replace(
@@ -236,27 +237,17 @@ class _SessionWriter:
             if fresh
             else []
         )
-        is_by_model = any(each.said_by == MODEL for each in fresh)
-        settled = (
-            existing_observations.titles_changed_by_others(
-                self._change.graph, self._session.id, AUTHOR
-            )
-            if is_by_model
-            else []
-        )
         for each in found:
             known = self._known.get(each.key)
             if known is not None:
                 self._keep(known, each)
-            elif each.said_by == MODEL and any(dedupe.is_same(each.title, it) for it in settled):
-                # A model words it differently each time; the user's change or deletion holds.
-                self._deleted.append(each)
             elif same := existing_observations.find_same(each, others):
                 self._count_again(same, each)
             elif not existing_observations.is_stated(each, others):
                 self._add(each)
         if fresh:
             self._supersede([each for each in fresh if each.kind == "decision"], others)
+        self._supersede_replaced(found)
         if is_idle:
             self._withdraw({each.key for each in found}, is_over=is_over)
 
@@ -347,10 +338,17 @@ class _SessionWriter:
             metadata = {k: v for k, v in metadata.items() if k not in _COUNTED}
         if self._is_rebuilt and self._replace(known, found, metadata):
             return
-        if self._update(known, _content(found), metadata, found.at):
-            if known.kind != found.kind and self._change.untag(known.id, f"kind:{known.kind}"):
-                self._change.tag(known.id, f"kind:{found.kind}")
+        is_updated = self._update(known, _content(found), metadata, found.at)
+        if is_updated:
             self._mention(known.id, found.files)
+        if (
+            known.kind != found.kind
+            and (is_updated or not self._is_touched(known.id))
+            and self._change.untag(known.id, f"kind:{known.kind}")
+        ):
+            self._change.tag(known.id, f"kind:{found.kind}")
+            if not is_updated:
+                self._changed.append(known.id)
 
     def _replace(self, known: KnownNode, found: Observation, metadata: Mapping[str, Any]) -> bool:
         """Supersede a node whose text is made by earlier rules; False if the text is the same."""
@@ -397,8 +395,10 @@ class _SessionWriter:
 
     def _is_protected(self, node_id: NodeId) -> bool:
         """Whether anyone else edited, tagged or linked a node that only its author may change."""
-        if not self._is_rebuilt:
-            return False
+        return self._is_rebuilt and self._is_touched(node_id)
+
+    def _is_touched(self, node_id: NodeId) -> bool:
+        """Whether anyone but synthesis edited, tagged or linked a node."""
         connection = self._change.graph.connection
         about = [
             *records.records_about(connection, node_id),
@@ -448,6 +448,33 @@ class _SessionWriter:
                 ):
                     evidence = Evidence(AUTHOR, each.confidence, reason=each.title)
                     self._change.link(own.id, earlier.id, "SUPERSEDES", evidence)
+
+    def _supersede_replaced(self, found: Sequence[Observation]) -> None:
+        """Link observations to the earlier ones that they replace according to a model."""
+        graph = self._change.graph
+        for each in found:
+            own = self._known.get(each.key)
+            for node_id in filter(graph.has, each.replaces):
+                if own and node_id != own.id and self._may_replace(each, graph.node(node_id)):
+                    evidence = Evidence(AUTHOR, each.confidence, reason=_BY_MODEL)
+                    self._change.link(own.id, node_id, "SUPERSEDES", evidence)
+
+    def _may_replace(self, found: Observation, earlier: Node) -> bool:
+        """Whether a model may say so: both are about the same, and only synthesis touched the old.
+
+        So it is nothing that a user or agent stated. What the user said, only the user can replace.
+        """
+        graph = self._change.graph
+        # Of a decision, the text says who made it.
+        words = terms.significant(found.text if found.said_as else found.title)
+        return (
+            earlier.superseded_by is None
+            and str(earlier.metadata.get("last_seen", "")) < found.at
+            and (graph.scope == PROJECT or self._tag in earlier.tags)
+            and (found.said_by == "user" or earlier.metadata.get(sources.KEY) != sources.USER)
+            and not words.isdisjoint(terms.significant(earlier.content))
+            and not self._is_touched(earlier.id)
+        )
 
     def _withdraw(self, keys: set[str], *, is_over: bool) -> None:
         """Delete observations of this session that its steps no longer support.

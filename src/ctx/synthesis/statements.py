@@ -7,10 +7,13 @@ summary already contains is left out.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from ctx import terms
 from ctx.capture.steps import Step
+from ctx.ids import NodeId
 from ctx.synthesis import dedupe
 from ctx.synthesis.observations import LONGEST_TITLE, Observation, ObservationKind, Synthesis
 from ctx.synthesis.session_excerpts import (
@@ -31,15 +34,56 @@ MOST = 15
 _EXPECTS = re.compile(r"\bshould (?:now |then )?(?:be|work|let|fix|show|allow|resolve|pass)\b")
 _STATED = 0.8
 _FEWEST_SHARED_WORDS = 2
+_OF_USER = ("rule", "correction")
+"""Kinds of what the user said, whoever else repeats it."""
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
+_KEPT = 2_000
+"""The least that an excerpt is worth that a model keeps, in thousandths."""
 _BY_USER, BY_AGENT = 900, 600
 _WORTH = {"decision": 1_500, "bugfix": 1_200, "discovery": 1_200, "feature": 500, "refactor": 300}
 """What the observations are worth that are not excerpts, in thousandths."""
 
 
+class Choice(NamedTuple):
+    """What a model said about an excerpt that it keeps."""
+
+    kind: ObservationKind
+    object: str
+    """What the excerpt is about, if its own words do not say it."""
+    replaces: tuple[NodeId, ...]
+
+
+class Choices(NamedTuple):
+    """What a model chose among the excerpts of a session."""
+
+    kept: Mapping[tuple[str, int], Choice]
+    """By step and part."""
+    shown: frozenset[str]
+    """The steps with the excerpts that it was shown."""
+
+    def of(self, excerpt: Excerpt) -> Choice | None:
+        return self.kept.get((excerpt.step, excerpt.part))
+
+    def weighed(self, excerpts: Sequence[Excerpt]) -> Iterator[Excerpt]:
+        """The excerpts, without those of the agent that the model was shown and did not keep."""
+        for excerpt in excerpts:
+            if self.of(excerpt):
+                yield excerpt._replace(worth=max(excerpt.worth, _KEPT))
+            elif excerpt.source == "user" or excerpt.step not in self.shown:
+                yield excerpt
+
+
+NO_CHOICES = Choices({}, frozenset())
+
+
 def with_statements(
-    found: Synthesis, steps: Sequence[Step], excerpts: Sequence[Excerpt], *, is_over: bool
+    found: Synthesis,
+    steps: Sequence[Step],
+    excerpts: Sequence[Excerpt],
+    *,
+    is_over: bool,
+    choices: Choices = NO_CHOICES,
 ) -> Synthesis:
     """The synthesis of a session with the best excerpts, once the agent is idle."""
     if not is_over and not is_at_rest(steps):
@@ -69,11 +113,24 @@ def with_statements(
 
     candidates = (
         excerpt
-        for excerpt in excerpts
+        for excerpt in choices.weighed(excerpts)
         if (is_over or excerpt.kind in _SETTLED) and is_news(excerpt)
     )
-    ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
-    ranked += [(_WORTH.get(each.kind, 0), _mark_as_lasting(each)) for each in observations]
+    ranked = [
+        (excerpt.worth, _observation(timeline, excerpt, choices.of(excerpt)))
+        for excerpt in best(candidates)
+    ]
+    replaced = [
+        (excerpt, choice.replaces)
+        for excerpt in excerpts
+        if (choice := choices.of(excerpt)) and not is_news(excerpt)
+    ]
+    for each in observations:
+        ids = (
+            ids for it, ids in replaced if it.step in each.evidence and it.source == each.said_by
+        )
+        lasting = _mark_as_lasting(each)._replace(replaces=tuple(chain.from_iterable(ids)))
+        ranked.append((_WORTH.get(each.kind, 0), lasting))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
     ordered = tuple(sorted(unique.values(), key=lambda each: each.at))
@@ -106,19 +163,23 @@ def _mark_as_lasting(found: Observation) -> Observation:
     return found._replace(is_lasting=is_lasting)
 
 
-def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
+def _observation(timeline: Timeline, excerpt: Excerpt, choice: Choice | None) -> Observation:
     kind: ObservationKind = "statement"
     text = excerpt.text
+    is_user = excerpt.source == "user"
     if excerpt.kind == "correction" and is_rule(text):
         kind, text = "rule", from_first_rule(text)
     elif excerpt.kind == "correction":
         kind = "correction"
-    is_user = excerpt.source == "user"
+    key = dedupe.key(kind, text)
+    if choice and kind == "statement" and (is_user or choice.kind not in _OF_USER):
+        kind = choice.kind
+    about = f"To “{choice.object}”: " if choice and choice.object else ""
     return Observation(
-        dedupe.key(kind, text),
+        key,
         kind,
         shortened(text, LONGEST_TITLE),
-        text,
+        f"{about}{text}",
         timeline.files_in(text),
         (),
         (excerpt.step,),
@@ -128,4 +189,5 @@ def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
         excerpt.worth,
         excerpt.kind,
         kind == "rule",
+        choice.replaces if choice else (),
     )

@@ -161,7 +161,11 @@ class _Loop:
 
     async def _serve(self) -> "tuple[Server, asyncio.Task[None] | None]":
         services = AppServices(
-            self._worker.environment, self._on_wake, self._process_info, self._open_page
+            self._worker.environment,
+            self._worker.variables,
+            self._on_wake,
+            self._process_info,
+            self._open_page,
         )
         config = asgi_server.config(
             app.app(services),

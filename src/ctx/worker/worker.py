@@ -60,6 +60,7 @@ class Worker:
         variables: Mapping[str, str],
     ) -> None:
         self.environment = environment
+        self.variables = variables
         self.store: UserStore = environment.user_store
         self.home = self.store.home
         self.limits = limits

@@ -16,6 +16,9 @@ from ctx.context import excerpt_search
 from ctx.hook_files import live
 from tests.agents.claude_code.hook_processes import NOTHING, SESSION, SILENT, Hooks, Ran, additional
 from tests.conftest import Ctx, git
+from tests.llm import model_server
+from tests.llm.model_server import Hangs, Says, Status, Step
+from tests.worker.worker_processes import Workers
 
 RULE = "Never push the nightly exporter yourself, I review every change first."
 PROMPT = "push the change of the nightly exporter now, please"
@@ -98,6 +101,60 @@ def test_an_untrusted_project_cannot_use_the_name_of_another(hooks: Hooks, tmp_p
     (other / ".ctx" / "config.toml").write_text(f'[project]\nname = "{hooks.folder.name}"\n')
     event = hooks.event("prompt-submit", prompt=PROMPT, cwd=str(other))
     assert hooks.run("prompt-submit", event) == NOTHING
+
+
+OTHER = "The nightly exporter runs before the backup, so push nothing to it at night."
+
+
+@pytest.fixture
+def workers(hooks: Hooks) -> Iterator[Workers]:
+    excerpt(hooks, OTHER, hooks.folder.name)
+    found = Workers(hooks.home)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "setting", "is_ordered"),
+    [
+        (Says('{"order": [2, 1]}'), "", True),
+        (Says('{"order": [2]}'), "", True),
+        (Says('{"order": [9, "2", null]}'), "", False),
+        (Says("Never push."), "", False),
+        (Status(500), "", False),
+        (Hangs(), "", False),
+        (Says('{"order": [2, 1]}'), "rerank = false\n", False),
+        (Says('{"order": [2, 1]}'), "rerank = true\ndaily_token_cap = 100\n", False),
+    ],
+)
+def test_a_model_orders_the_passages_if_it_answers_in_time(
+    hooks: Hooks, workers: Workers, answer: Step, setting: str, is_ordered: bool
+) -> None:
+    without = additional(submit_prompt(hooks, session="without"))
+    lines = without.splitlines()
+    assert [RULE in line for line in lines[2:]] != [OTHER in line for line in lines[2:]]
+    assert len(lines) == 4
+    with model_server.serve() as server:
+        server.otherwise = answer
+        (hooks.home / "config.toml").write_text(
+            f'[llm]\nbackend = "openai"\nserver_url = "{server.url}"\n'
+            f"{setting or 'rerank = true'}\n"
+        )
+        # The worker gives up before the hook does, or the hook before the worker.
+        workers.environment["CTX_PATIENCE"] = hooks.environment["CTX_PATIENCE"] = (
+            "3" if isinstance(answer, Hangs) else "40"
+        )
+        workers.start()
+        with_model = additional(submit_prompt(hooks, session="with"))
+        expected = [*lines[:2], lines[3], lines[2]] if is_ordered else lines
+        assert with_model.splitlines() == expected
+        assert len(server.questions) == (0 if setting else 1)
+
+
+def test_without_a_worker_no_model_orders_the_passages(hooks: Hooks, workers: Workers) -> None:
+    without = additional(submit_prompt(hooks, session="without"))
+    (hooks.home / "config.toml").write_text('[llm]\nbackend = "openai"\nrerank = true\n')
+    assert additional(submit_prompt(hooks, session="with")) == without
 
 
 HOSTILE = (

@@ -9,7 +9,7 @@ import sqlite3
 from sqlite3 import Connection
 
 from ctx import clock
-from ctx.agents.runtime import session_context
+from ctx.agents.runtime import run_apply, session_context
 from ctx.context import contexts, excerpt_search, hook_queries
 from ctx.context.contexts import NOTHING, Context, ProjectStoreState
 from ctx.hook_files import start_receipts
@@ -17,10 +17,17 @@ from ctx.layout import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ctx.agents.runtime.hook import Hook
+    from ctx.context.excerpt_search import Hit
     from ctx.hosts.hook_events import HookEvent
 
 _BUDGET = 600
+_MODEL_S = 1.0
+"""How long to wait for the order of a model."""
+_MOST_ORDERED = 40
+_LONGEST_PROMPT = 4_000
 _LIMIT_S = 0.5
 _LONGEST_WAIT = 4
 """So many times the limit may pass if other processes use the processors."""
@@ -52,6 +59,7 @@ def relevant_excerpts(
             session=event.session,
             given=given,
             given_text=ready.text if ready else "",
+            order=_order_by_model(hook, event, place),
         )
         if not hits and not hook_queries.sessions_with_excerpts(connection, place.project):
             return None
@@ -62,6 +70,34 @@ def relevant_excerpts(
     finally:
         connection.set_progress_handler(None, 0)
     return excerpt_search.context_from_hits(hits)
+
+
+def _order_by_model(
+    hook: "Hook", event: "HookEvent", place: Place
+) -> "Callable[[Sequence[Hit]], Sequence[Hit]] | None":
+    """Lets a model order the first hits, if it answers in time; None if the user wants none."""
+    if not hook.flag("llm.rerank", default=False) or hook.is_paused(event.raw):
+        return None
+    hook.limit += _MODEL_S
+
+    def order(hits: "Sequence[Hit]") -> "Sequence[Hit]":
+        first = hits[:_MOST_ORDERED]
+        if len(first) < 2:
+            return hits
+        question = {
+            "session": event.session,
+            "project": place.project,
+            "prompt": event.prompt[:_LONGEST_PROMPT],
+            "texts": [hit.text for hit in first],
+        }
+        reply = run_apply.ask(hook, "/api/order", question, _MODEL_S * clock.patience)
+        numbers = reply.get("order") if reply else None
+        if not isinstance(numbers, list):
+            return hits
+        places = [each for each in numbers if type(each) is int and 0 <= each < len(first)]
+        return [*dict.fromkeys([*(first[each] for each in places), *hits])]
+
+    return order
 
 
 def _budget(hook: "Hook") -> int:

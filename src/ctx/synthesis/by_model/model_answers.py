@@ -18,13 +18,17 @@ class ModelAnswer(NamedTuple):
 
     session: str
     kind: Kind
-    first: str
     steps: tuple[str, ...]
-    """The ids of its steps; for a summary, of the last step."""
+    """The ids of the steps that the question showed; the last one is the last of the session."""
     at: str
     model: str
     body: dict[str, Any]
     problem: str
+
+    @property
+    def last(self) -> str:
+        """The last step that it is about."""
+        return self.steps[-1] if self.steps else ""
 
 
 def new_answer(
@@ -32,7 +36,7 @@ def new_answer(
 ) -> ModelAnswer:
     """The row for an answer. Its body is already parsed and redacted."""
     return ModelAnswer(
-        *(question.session, question.kind, question.first, question.steps, at),
+        *(question.session, question.kind, question.steps, at),
         redact(model).text[:_LONGEST_MODEL],
         body,
         redact(problem).text[:_LONGEST_PROBLEM],
@@ -40,31 +44,27 @@ def new_answer(
 
 
 def put(connection: Connection, answer: ModelAnswer) -> None:
-    """Store an answer, replacing earlier ones about the same steps; needs a transaction.
+    """Store an answer, replacing an earlier one; needs a transaction.
 
     A failed answer does not replace a usable one that is still complete.
     """
-    before = [each for each in of_session(connection, answer.session) if _is_about(each, answer)]
-    if answer.problem and any(_is_good_for(each, answer) for each in before):
+    before = of_session(connection, answer.session).get(answer.kind)
+    if answer.problem and before and not before.problem and before.last >= answer.last:
         return
-    connection.executemany(
-        "DELETE FROM model_answers WHERE session = ? AND kind = ? AND first = ?",
-        [each[:3] for each in before],
-    )
     steps = json.dumps(answer.steps, separators=(",", ":"))
     body = json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
     connection.execute(
-        f"INSERT OR REPLACE INTO model_answers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*answer[:3], steps, *answer[4:6], body, answer.problem),
+        f"INSERT OR REPLACE INTO model_answers ({_COLUMNS}) VALUES (?, ?, '', ?, ?, ?, ?, ?)",
+        (*answer[:2], steps, *answer[3:5], body, answer.problem),
     )
 
 
-def of_session(connection: Connection, session: str) -> list[ModelAnswer]:
-    """The answers about a session, in the order of its steps."""
+def of_session(connection: Connection, session: str) -> dict[str, ModelAnswer]:
+    """The answers about a session, by kind. Those of an older ctx are left out."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM model_answers WHERE session = ? ORDER BY kind, first", (session,)
+        f"SELECT {_COLUMNS} FROM model_answers WHERE session = ? AND first = ''", (session,)
     )
-    return [from_row(row) for row in rows]
+    return {row[1]: _from_row(row) for row in rows}
 
 
 def count_and_last(connection: Connection, session: str) -> tuple[int, str | None]:
@@ -91,33 +91,13 @@ def sessions(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def asked_step_ids(answers: Sequence[ModelAnswer]) -> set[str]:
-    """The ids of the steps that a model was asked about."""
-    return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
-
-
-def summary_of(answers: Sequence[ModelAnswer]) -> ModelAnswer | None:
-    return next((answer for answer in answers if answer.kind == "summary"), None)
-
-
-def _is_about(answer: ModelAnswer, other: ModelAnswer) -> bool:
-    """Whether two answers share steps, or are both summaries."""
-    is_same = answer.kind == "summary" or not set(answer.steps).isdisjoint(other.steps)
-    return answer.kind == other.kind and is_same
-
-
-def _is_good_for(answer: ModelAnswer, other: ModelAnswer) -> bool:
-    return not answer.problem and (answer.kind == "steps" or answer.steps >= other.steps)
-
-
-def from_row(row: Sequence[str]) -> ModelAnswer:
+def _from_row(row: Sequence[str]) -> ModelAnswer:
     """An answer from its row; a damaged row gives an empty answer."""
-    session, kind, first, steps, at, model, body, problem = row
+    session, kind, _, steps, at, model, body, problem = row
     ids, said = _json(steps), _json(body)
     return ModelAnswer(
         session,
-        "steps" if kind == "steps" else "summary",
-        first,
+        "excerpts" if kind == "excerpts" else "summary",
         tuple(each for each in ids if isinstance(each, str)) if isinstance(ids, list) else (),
         *(at, model),
         said if isinstance(said, dict) else {},

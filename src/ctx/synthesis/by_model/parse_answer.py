@@ -1,38 +1,38 @@
 """Parses a model's answer.
 
 Parsing never raises: it returns the usable parts, or one sentence about the problem, which is sent
-to the model if it can repair the answer. Text or a fence around the JSON object is allowed.
-Observations without an existing step are dropped, and so are empty ones and copies of our prompt.
+to the model if it can repair the answer. Text or a fence around the JSON object is allowed. Entries
+about excerpts and statements that were not in the question are dropped, and so are copies of our
+prompt.
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ctx.capture.injected_text import without_injected
-from ctx.capture.private_text import without_private
+from ctx import terms
 from ctx.redaction import redact
-from ctx.synthesis import dedupe, wording
+from ctx.synthesis import dedupe
 from ctx.synthesis.by_model import questions
-from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, ModelQuestion
-from ctx.synthesis.observations import (
-    LONGEST_LINE,
-    LONGEST_NAME,
-    LONGEST_TEXT,
-    LONGEST_TITLE,
-    MOST_EVIDENCE,
-    MOST_FILES,
+from ctx.synthesis.by_model.questions import (
+    KINDS,
+    SECTIONS,
+    SPEAKERS,
+    ModelQuestion,
+    in_one_line,
 )
+from ctx.synthesis.observations import LONGEST_LINE, LONGEST_NAME, LONGEST_OBJECT
+from ctx.synthesis.session_excerpts import MOST_KEPT, is_contained
 
 _LONGEST_ANSWER = 200_000
 _LONGEST_FIELD = 4_000
 _MOST_LINES = 8
 _THOUGHT = "</think>"
+_QUOTATION_MARKS = dict.fromkeys(map(ord, '"“”„«»'))
 
 
 class ParsedAnswer(NamedTuple):
     body: dict[str, Any]
-    """The usable parts of the answer: cleaned, shortened texts, and step ids."""
+    """The usable parts of the answer: cleaned, shortened texts, and ids."""
     problem: str = ""
     """What is wrong with the answer; then the body is empty."""
     can_be_repaired: bool = False
@@ -41,13 +41,14 @@ class ParsedAnswer(NamedTuple):
 
 def read(text: str, question: ModelQuestion) -> ParsedAnswer:
     """Parse the answer to a question."""
-    found = _outermost_object(text)
+    found = outermost_object(text)
     if found is None:
         return ParsedAnswer({}, "it is no JSON object, or not a whole one.", "{" in text)
-    return _observations(found, question) if question.kind == "steps" else _summary(found)
+    return _kept(found, question) if question.kind == "excerpts" else _summary(found)
 
 
-def _outermost_object(text: str) -> dict[str, Any] | None:
+def outermost_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in an answer; None if there is none."""
     # Some models print their reasoning first.
     told = text[:_LONGEST_ANSWER].rpartition(_THOUGHT)[2]
     begin, end = told.find("{"), told.rfind("}")
@@ -60,71 +61,61 @@ def _outermost_object(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswer:
-    told = found.get("observations")
+def _kept(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswer:
+    told = found.get("kept")
     if not isinstance(told, list):
-        return _refused_answer('there is no list "observations".')
-    kept = []
-    problems = []
-    for number, each in enumerate(told[:MOST_OBSERVATIONS], 1):
-        if problem := _problem(each):
-            problems.append(f"observation {number} {problem}")
-            continue
-        title = _clean(each["title"], LONGEST_TITLE)
-        steps = [step for step in sorted(set(each["steps"])) if 0 < step <= len(question.steps)]
-        if not steps or not _is_meaningful(title):
-            continue
-        kept.append(
-            {
-                "kind": each["kind"],
-                "title": title,
-                "text": _clean(each.get("text", ""), LONGEST_TEXT),
-                "steps": [question.steps[step - 1] for step in steps[:MOST_EVIDENCE]],
-                "files": _files(each.get("files", []), question.files),
-            }
+        return _refused_answer('there is no list "kept".')
+    of_session = [each.text for each in question.excerpts if each.source != "pasted"]
+    known = terms.significant(" ".join(of_session))
+    kept: dict[tuple[str, int], dict[str, Any]] = {}
+    for each in told[:MOST_KEPT]:
+        number, speaker, kind = (
+            each.get(name) if isinstance(each, dict) else None
+            for name in ("number", "speaker", "kind")
         )
-    if problems and not kept:
-        return _refused_answer(problems[0])
-    return ParsedAnswer({"observations": kept})
+        if not (
+            type(number) is int
+            and 0 < number <= len(question.excerpts)
+            and speaker in SPEAKERS
+            and kind in KINDS
+        ):
+            continue
+        excerpt = question.excerpts[number - 1]
+        if excerpt.source == "pasted" or SPEAKERS.index(speaker) > SPEAKERS.index(excerpt.source):
+            # Nobody's words become somebody's because a model says so.
+            continue
+        kept[excerpt.step, excerpt.part] = {
+            "step": excerpt.step,
+            "part": excerpt.part,
+            "kind": kind,
+            "object": _object(each.get("object"), excerpt.text, known),
+            "replaces": _replaced(each.get("replaces"), question),
+        }
+    if told and not kept:
+        kinds = ", ".join(KINDS)
+        return _refused_answer(
+            f'no entry of "kept" has a "number" from 1 to {len(question.excerpts)}, the "speaker"'
+            f' of that excerpt, and a "kind" that is one of {kinds}.'
+        )
+    return ParsedAnswer({"kept": list(kept.values())})
 
 
-def _is_meaningful(title: str) -> bool:
-    return not (
-        dedupe.is_junk(title)
-        or dedupe.is_narration(title)
-        or dedupe.is_report(title)
-        or questions.repeats_prompt(title)
-    )
+def _object(said: object, text: str, known: frozenset[str]) -> str:
+    """What an excerpt is about, if its own words do not say it and the session has the words."""
+    if not isinstance(said, str):
+        return ""
+    # A quotation mark would end the quotation in which it is shown.
+    told = _clean(said.translate(_QUOTATION_MARKS), LONGEST_OBJECT)
+    words = terms.significant(told)
+    is_about = is_contained(words, known) and not is_contained(words, terms.significant(text))
+    return told if is_about and not questions.repeats_prompt(told) else ""
 
 
-def _problem(told: object) -> str:
-    """The problem with an observation; empty if there is none."""
-    if not isinstance(told, dict):
-        return "is no object."
-    if told.get("kind") not in KINDS:
-        return f'has no "kind" that is one of {", ".join(KINDS)}.'
-    title = told.get("title")
-    if not isinstance(title, str) or not title.strip():
-        return 'has no "title".'
-    if not isinstance(told.get("text", ""), str):
-        return 'has a "text" that is no text.'
-    steps = told.get("steps")
-    if not isinstance(steps, list) or not all(type(each) is int for each in steps):
-        return 'has no "steps": a list with the number of at least one step.'
-    files = told.get("files", [])
-    if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
-        return 'has "files" that are no list of paths.'
-    return ""
-
-
-def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The named files that belong to the steps, also by the end of a path; drops invented ones."""
-    found = []
-    for name in named[:_LONGEST_FIELD]:
-        ends = [path for path in known if path == name or path.endswith(f"/{name}")]
-        if name in known or len(ends) == 1:
-            found.append(name if name in known else ends[0])
-    return list(dict.fromkeys(found))[:MOST_FILES]
+def _replaced(said: object, question: ModelQuestion) -> list[str]:
+    first = len(question.excerpts) + 1
+    numbers = [each for each in said if type(each) is int] if isinstance(said, list) else []
+    places = [each - first for each in numbers if first <= each < first + len(question.statements)]
+    return [question.statements[place].id for place in dict.fromkeys(places)]
 
 
 def _summary(found: dict[str, Any]) -> ParsedAnswer:
@@ -146,13 +137,6 @@ def _summary(found: dict[str, Any]) -> ParsedAnswer:
     if not any(body[name] for name in SECTIONS):
         return ParsedAnswer({}, "all of its lists are empty.")
     return ParsedAnswer(body)
-
-
-def in_one_line(text: str, longest: int) -> str:
-    """A model's text on one line, without our markup and unprintable characters."""
-    told = without_injected(without_private(text[:_LONGEST_FIELD]))
-    visible = "".join(each if each.isprintable() else " " for each in told)
-    return wording.shortened(visible, longest)
 
 
 def _clean(text: str, longest: int) -> str:

@@ -1,48 +1,59 @@
-"""Builds the questions to a model: about a batch of steps, a whole session, or a repair.
+"""Builds the questions to a model: about the excerpts of a session, all of it, or a repair.
 
 The prompts are in `synthesis/prompts`.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 from string import Template
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
+from ctx import terms
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
 from ctx.capture.steps import ABOUT_SESSION, Step
+from ctx.ids import NodeId
 from ctx.llm.protocol import Request
 from ctx.synthesis import dedupe, wording
-from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch, indented
-from ctx.synthesis.observations import (
-    LONGEST_LINE,
-    Observation,
-    ObservationKind,
-    Summary,
-    Synthesis,
-)
+from ctx.synthesis.observations import ObservationKind, Summary, Synthesis
+from ctx.synthesis.sentences import LONGEST
+from ctx.synthesis.session_excerpts import MOST_KEPT, Excerpt, ExcerptSource
+from ctx.synthesis.statements import MOST
 from ctx.synthesis.timeline import Timeline
 from ctx.tokens import estimate
 
-Kind = Literal["steps", "summary"]
+Kind = Literal["excerpts", "summary"]
 
-KINDS: tuple[ObservationKind, ...] = ("decision", "bugfix", "feature", "refactor", "discovery")
-MOST_OBSERVATIONS = 12
+KINDS: tuple[ObservationKind, ...] = get_args(ObservationKind)
+SPEAKERS: tuple[ExcerptSource, ...] = ("user", "agent", "pasted")
+"""From the one whose words count most."""
 SECTIONS = ("investigated", "learned", "completed", "next_steps", "notes")
 """The list sections of a summary that a model may fill."""
+MOST_TOKENS = 6_000
+"""The estimated tokens of a session in one question."""
 
+_FOR_STATEMENTS = 4
+"""A quarter of them is for earlier statements of the project."""
+_LONGEST_FIELD = 4_000
 _LONGEST_REQUEST = 500
 _LONGEST_CLOSING = 1_500
 _LONGEST_OBSERVATION = 200
 _LONGEST_ANSWER = 3_000
 _MOST_REQUESTS = 6
-_MOST_OBSERVATIONS = 20
 _MOST_FILES = 20
 _FOR_THE_ANSWER = 4
 _END_OF_SENTENCE = re.compile(r"[.:;]\s|\"\s| - ")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
+
+MOST_MORE_FOR_SUMMARY = MOST * 3 * (_LONGEST_OBSERVATION + len("    \n"))
+"""The additional tokens of a summary after an answer about excerpts.
+
+A character takes at most three bytes, or is escaped with two."""
 
 
 class QuestionOptions(NamedTuple):
@@ -67,7 +78,14 @@ class QuestionName(NamedTuple):
 
     session: str
     kind: Kind
-    first: str
+
+
+class Stated(NamedTuple):
+    """What an earlier session of the project stated."""
+
+    id: NodeId
+    source: str
+    text: str
 
 
 class ModelQuestion(NamedTuple):
@@ -76,33 +94,66 @@ class ModelQuestion(NamedTuple):
     session: str
     kind: Kind
     steps: tuple[str, ...]
-    """Ids of its steps, in the order of their numbers; for a summary, of the last step."""
-    files: tuple[str, ...]
-    """The files that an answer may name."""
+    """The ids of the steps that it shows; the last one is the last of the session."""
     request: Request
-
-    @property
-    def first(self) -> str:
-        """The first step, which is part of the answer's key; empty for the summary."""
-        return self.steps[0] if self.kind == "steps" else ""
+    excerpts: tuple[Excerpt, ...] = ()
+    """In the order of their numbers."""
+    statements: tuple[Stated, ...] = ()
+    """Their numbers follow those of the excerpts."""
 
     @property
     def name(self) -> "QuestionName":
         """Equal for the same question when it is built again."""
-        return QuestionName(self.session, self.kind, self.first)
+        return QuestionName(self.session, self.kind)
 
 
-def batch_question(
-    session: str, batch: StepBatch, asked: Step | None, voice: QuestionOptions
+def excerpts_question(
+    session: str,
+    steps: Sequence[Step],
+    excerpts: Sequence[Excerpt],
+    stated: Iterable[Stated],
+    voice: QuestionOptions,
 ) -> ModelQuestion:
-    """Asks what is worth keeping of a batch. `asked` is the user's last request before it."""
-    before = f"Asked for before:\n{indented(asked.text, _LONGEST_REQUEST)}\n" if asked else ""
-    prompt = _prompt("steps").substitute(
-        steps=f"{before}{batch.text}", first=1, last=len(batch.steps), most=MOST_OBSERVATIONS
+    """Asks which excerpts to keep, and what they replace.
+
+    If not all of them fit, the most worthy are shown. Of the earlier statements, those that share
+    the most words with the excerpts.
+    """
+    said = terms.significant(" ".join(each.text for each in excerpts))
+    shared = {each: len(terms.significant(each.text) & said) for each in stated}
+    related = sorted(filter(shared.get, shared), key=lambda each: -shared[each])
+    room = voice.most_tokens // _FOR_STATEMENTS
+    listed = related[: _fitting(related, room)]
+    ranked = sorted(excerpts, key=lambda each: -each.worth)
+    shown = ranked[: _fitting(ranked, voice.most_tokens - room)]
+    shown.sort(key=lambda each: (each.at, each.step, each.part))
+    said_by = [*map(_line, shown), *map(_line, listed)]
+    lines = [f"[{number}] {line}" for number, line in enumerate(said_by, 1)]
+    if listed:
+        lines.insert(len(shown), "\nWhat earlier sessions stated:\n")
+    prompt = _prompt("excerpts").substitute(
+        lines="\n".join(lines), first=1, last=len(shown), most=MOST_KEPT
     )
-    ids = tuple(step.id for step in batch.steps)
-    request = _request(prompt, voice, _OBSERVATIONS)
-    return ModelQuestion(session, "steps", ids, batch.files, request)
+    ids = (*(each.step for each in shown), last_step_id(steps))
+    request = _request(prompt, voice, _KEPT)
+    return ModelQuestion(session, "excerpts", ids, request, tuple(shown), tuple(listed))
+
+
+def _fitting(ranked: Sequence[Excerpt | Stated], most_tokens: int) -> int:
+    """How many of the first ones fit into a token limit, each with its number."""
+    sizes = accumulate(estimate(_line(each)) + 4 for each in ranked)
+    return sum(size <= most_tokens for size in sizes)
+
+
+def _line(said: Excerpt | Stated) -> str:
+    return f"{said.source}: {in_one_line(said.text, LONGEST)}"
+
+
+def in_one_line(text: str, longest: int) -> str:
+    """A text on one line, without our markup and unprintable characters."""
+    told = without_injected(without_private(text[:_LONGEST_FIELD]))
+    visible = "".join(each if each.isprintable() else " " for each in told)
+    return wording.shortened(visible, longest)
 
 
 def summary_question(
@@ -114,16 +165,16 @@ def summary_question(
         _part("Asked for", _request_lines(timeline)),
         _part(
             "Observed",
-            [_observation_line(each) for each in told.observations[-_MOST_OBSERVATIONS:]],
+            [f"{each.kind}: {each.title}. {each.text}" for each in told.observations],
+            _LONGEST_OBSERVATION,
         ),
     ]
     if timeline.last_words:
-        parts.append(f"Said last:\n{indented(timeline.last_words[-1].text, _LONGEST_CLOSING)}")
+        parts.append(_part("Said last", [timeline.last_words[-1].text], _LONGEST_CLOSING))
     parts += _summary_parts(told.summary) if told.summary else []
     prompt = _prompt("end").substitute(known=_lines_in_limit(parts, voice.most_tokens))
-    return ModelQuestion(
-        session, "summary", (last_step_id(steps),), (), _request(prompt, voice, _SUMMARY)
-    )
+    last = (last_step_id(steps),)
+    return ModelQuestion(session, "summary", last, _request(prompt, voice, _SUMMARY))
 
 
 def repair_request(question: ModelQuestion, answer: str, problem: str) -> Request:
@@ -153,13 +204,6 @@ def most_tokens(question: ModelQuestion) -> int:
 def max_first_try_tokens(question: ModelQuestion) -> int:
     """The maximum tokens of the first try alone."""
     return _size(question.request) + question.request.max_tokens
-
-
-def most_more_for_summary(batches: int) -> int:
-    """The additional tokens of a summary after this number of batches."""
-    told = min(_MOST_OBSERVATIONS, MOST_OBSERVATIONS * batches)
-    # A character takes at most three bytes, or is escaped with two.
-    return told * 3 * (_LONGEST_OBSERVATION + len("    \n"))
 
 
 def repeats_prompt(text: str) -> bool:
@@ -194,11 +238,7 @@ def _request_lines(timeline: Timeline) -> list[str]:
     texts = [said.text for said in timeline.requests]
     if len(texts) > _MOST_REQUESTS:
         texts = texts[: _MOST_REQUESTS // 2] + texts[-_MOST_REQUESTS // 2 :]
-    return [wording.shortened(text, _LONGEST_REQUEST) for text in texts]
-
-
-def _observation_line(told: Observation) -> str:
-    return wording.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_OBSERVATION)
+    return texts
 
 
 def _summary_parts(summary: Summary) -> list[str]:
@@ -212,8 +252,8 @@ def _summary_parts(summary: Summary) -> list[str]:
     ]
 
 
-def _part(heading: str, lines: Sequence[str]) -> str:
-    told = [indented(wording.shortened(line, _LONGEST_REQUEST), LONGEST_LINE * 3) for line in lines]
+def _part(heading: str, lines: Sequence[str], longest: int = _LONGEST_REQUEST) -> str:
+    told = [f"    {in_one_line(line, longest)}" for line in lines]
     return "\n".join([f"{heading}:", *told]) if told else ""
 
 
@@ -231,14 +271,14 @@ def _lines_in_limit(parts: Sequence[str], most_tokens: int) -> str:
 @cache
 def _own_prompt_tokens() -> int:
     """Tokens of our own prompt text in the longest question."""
-    begin, *others = (estimate(_prompt(name).template) for name in ("begin", "steps", "end"))
+    begin, *others = (estimate(_prompt(name).template) for name in ("begin", "excerpts", "end"))
     return begin + max(others)
 
 
 @cache
 def _own_phrases() -> tuple[str, ...]:
     """The sentences of our prompts and their parts."""
-    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "steps", "end")))
+    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "excerpts", "end")))
     sentences = _END_OF_SENTENCE.split(every)
     parts = [part for sentence in sentences for part in sentence.split(", ")]
     return wording.distinct(text for text in (*sentences, *parts) if dedupe.words(text))
@@ -259,14 +299,14 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_OBSERVATION = _object(
+_EXCERPT = _object(
     {
+        "number": {"type": "integer"},
+        "speaker": {"type": "string", "enum": list(SPEAKERS)},
         "kind": {"type": "string", "enum": list(KINDS)},
-        "title": _TEXT,
-        "text": _TEXT,
-        "steps": {"type": "array", "items": {"type": "integer"}},
-        "files": _TEXTS,
+        "object": _TEXT,
+        "replaces": {"type": "array", "items": {"type": "integer"}},
     }
 )
-_OBSERVATIONS = _object({"observations": {"type": "array", "items": _OBSERVATION}})
+_KEPT = _object({"kept": {"type": "array", "items": _EXCERPT}})
 _SUMMARY = _object({"title": _TEXT, **dict.fromkeys(SECTIONS, _TEXTS)})
