@@ -258,7 +258,7 @@ def changes_of(script: str) -> list[str]:
 def test_a_changed_value_is_one_line_with_its_reason_and_its_other_places() -> None:
     found = changes_of("""
 prompt: The export of large shops fails with a timeout
-say: The timeout of 30 seconds is too short because the export takes a minute.
+say: The timeout of 30s is too short for a large export.
 write: api/config.ts +1 -1
   modified function load () -> Config
   -   exportTimeout: "30s",
@@ -273,8 +273,8 @@ say: Done, every shop can be exported now.
 """)
     text = (
         '`api/config.ts` `load`: `exportTimeout: "30s"` → `exportTimeout: "90s"`; also in'
-        " `docs/limits.md` and `tests/config.test.ts`. The timeout of 30 seconds is too short"
-        " because the export takes a minute."
+        " `docs/limits.md` and `tests/config.test.ts`. The timeout of 30s is too short for a"
+        " large export."
     )
     assert found == [text]
 

@@ -80,6 +80,24 @@ def latest_sessions(connection: Connection, project: str | None, without: str = 
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
+def unanswered_message(
+    connection: Connection, project: str | None, without: str = ""
+) -> "tuple[str, str, str] | None":
+    """The user's message with which the latest session ended: session, time, text."""
+    sql = (
+        "SELECT x.session, x.at, x.text FROM (SELECT session, id, body FROM events WHERE status ="
+        " 'step' AND session = (SELECT id FROM sessions WHERE project IS ?1 AND id <> ?2"
+        " AND id NOT IN (SELECT session FROM session_teams) ORDER BY last_at DESC, id LIMIT 1)"
+        " AND json_extract(body, '$.kind') NOT IN ('mark', 'title', 'name')"
+        " ORDER BY id DESC LIMIT 1) AS e JOIN excerpts AS x ON x.session = e.session"
+        " AND x.step = e.id WHERE json_extract(e.body, '$.kind') = 'prompt'"
+        " AND coalesce(json_extract(e.body, '$.author'), 'person') = 'person'"
+        " ORDER BY x.source <> 'user', x.part LIMIT 1"
+    )
+    row: tuple[str, str, str] | None = connection.execute(sql, (project, without)).fetchone()
+    return row
+
+
 def short_messages(
     connection: Connection, session_ids: "Sequence[str]", longest: int
 ) -> "list[Any]":
