@@ -113,6 +113,7 @@ _CLAIMS = re.compile(
 )
 _IS_SETTLED = re.compile(r"(?:if|applied|completed|finished|addressed)\b", re.IGNORECASE)
 _STATES = re.compile(
+    r"[A-Z][a-z]+ed\b(?! to\b)|"
     r"(?!(?:if|so|why|how|when|just|choose|you|i|we|let|now|please|want)\b)[\w`\"'’ .,()/-]{0,80}"
     r"\b(?:is|are|was|were|has|have|had|does|do|can|cannot|must|needs?|uses?|comes?|exists?)\b",
     re.IGNORECASE,
@@ -154,8 +155,10 @@ def last_report(timeline: Timeline) -> tuple[str, ...]:
     done = [each for each in prose if _reports_work_done(each)]
     listed = [each for each in told if each.is_item and is_done(each.text)]
     stated = [each for each in prose if _STATES.match(each.text)]
+    is_of_work = bool(timeline.edits) and timeline.edits[-1] > timeline.last_prompt_at
+    named = [each for each in told if is_of_work and cue_phrases.names_something(each.text)]
     found: list[str] = []
-    for each in done or listed or stated:
+    for each in done or listed or stated or named:
         if len(found) == _MOST_REPORTED or len(" ".join([*found, each.text])) > _LONGEST_REPORT:
             break
         found.append(each.text)

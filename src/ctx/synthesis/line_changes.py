@@ -295,7 +295,7 @@ def _reason(timeline: Timeline, change: _Change) -> tuple[str, bool]:
     near = [said for said in spoken if abs(said.at - change.place) <= _NEAR]
     _, old, new, _ = _middle(change)
     middle = terms.significant(f"{old} {new}")
-    line = terms.significant(f"{change.old} {change.new} {change.step.path}") - middle
+    line = terms.significant(f"{change.old} {change.new}") - middle
     best, most = ("", False), 0.0
     for message in [*timeline.prompts[max(0, number - 1) : number], *near, *spoken[-1:]]:
         is_prompt = message.step.kind == "prompt"
@@ -311,7 +311,8 @@ def _reason(timeline: Timeline, change: _Change) -> tuple[str, bool]:
                 and (is_prompt or not _NARRATES.match(text))
                 and len(own) >= _FEWEST_REASON_TERMS
                 and len(text) <= _LONGEST_REASON
-                and text[-1] not in ":…?"
+                and text[-1] not in ":…?;"
+                and not text[0].isdigit()
             ):
                 most, best = score, (f'Asked: "{text}"' if is_prompt else text, has_cause)
     return best
