@@ -33,7 +33,7 @@ _MOST_LINES = 12
 _ALIKE = 0.5
 _DISTINCT = 5
 """A changed text of so many characters is the same change in every file."""
-_FEWEST_NEW_LINES = 3
+_FEWEST_NEW_LINES = 10
 
 _TOKEN = re.compile(r"[\w.@#$%-]+|\s+|.")
 _END = re.compile(r"[\s,;{]+\Z")
