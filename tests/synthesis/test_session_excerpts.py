@@ -314,6 +314,7 @@ say: The limit is 50 now.
         ("app.py", "# Ten at most", "# Twenty at most"),
         ("app.py", "from shop import cart", "from shop import basket"),
         ("app.py", "limit = 10", "class Queue(Generic[T]):"),
+        ("app.ts", "noiseSuppression: true", "autoGainControl: false"),
         ("README.md", "Limit: 10", "Limit: 20"),
     ],
 )

@@ -36,6 +36,7 @@ _DISTINCT = 5
 _FEWEST_NEW_LINES = 10
 
 _TOKEN = re.compile(r"[\w.@#$%-]+|\s+|.")
+_SETTING = re.compile(r"\s*([\w.$\"'-]+)\s*[:=](?![:=])\s*(.*)")
 _END = re.compile(r"[\s,;{]+\Z")
 _NO_TEXT = re.compile(r"[\s,;'\"`()_“”‘’]+")
 # Comments, imports and output say little about what a program does.
@@ -179,6 +180,10 @@ def _matched(removed: list[str], added: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _likeness(before: str, after: str) -> float:
+    """How alike two lines are; not at all if they set two names to two values."""
+    names = _SETTING.match(before), _SETTING.match(after)
+    if names[0] and names[1] and names[0][1] != names[1][1] and names[0][2] != names[1][2]:
+        return 0.0
     one, other = (_TOKEN.findall(line.strip()) for line in (before, after))
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
