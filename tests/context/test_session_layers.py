@@ -507,6 +507,9 @@ def test_the_end_of_the_last_session_is_shown(graph: Graph) -> None:
     assert tokens.estimate("\n".join(standing)) <= LayerLimits().standing
     step(graph, "s2", "say", text="It polls.")
     assert section(text_of(graph), "Where things stand") == [standing[0], *standing[2:]]
+    step(graph, "s2", "mark", text="interrupted")
+    step(graph, "s2", "mark", text="ended")
+    assert section(text_of(graph), "Where things stand") == standing
 
 
 def test_a_prompt_of_a_program_waits_for_no_answer(graph: Graph) -> None:
