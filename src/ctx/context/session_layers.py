@@ -39,6 +39,7 @@ _LENGTHS = (300, 160, 80)
 _NEXT, _UNCOMMITTED = "- Next: ", "- Not committed: "
 _UNANSWERED = "- The user wrote last, without an answer: "
 _MOST_NAMED = 3
+_MOST_OF_A_SESSION = 300
 _LONGEST_PART, _LONGEST_SHORT, _SHORTEST = 240, 120, 60
 _MOST_SESSIONS_READ = 400
 _FEWEST_RUNS = 3
@@ -107,12 +108,12 @@ def _last_session_state(
     lines = []
     last = hook_queries.sessions(user, project, session, 1)
     summaries = hook_queries.valid_nodes(connections, [last[0][2]], project) if last else []
+    today = clock.day_number(clock.now_ms())
+    age = clock.days_ago(today - clock.day_number((last[0][1] or 0) * 1000)) if last else ""
     for row in summaries:
         about = model.from_json(row[3])
         if _is_edited(row, about):
             continue
-        today = clock.day_number(clock.now_ms())
-        age = clock.days_ago(today - clock.day_number((last[0][1] or 0) * 1000))
         done = [sentence(each) for each in layer_rows.texts(about.get("ended"))]
         steps = layer_rows.texts(about.get("next_steps"))
         while len(steps) > 1 and len("; ".join(steps)) > _LONGEST_PART:
@@ -130,6 +131,21 @@ def _last_session_state(
         name, at, text = unanswered
         line = _standing_line(("", "", "", "", "", at), _UNANSWERED, text)
         lines.insert(1, line and line._replace(label=f"said:{name[:8]}.{line.digest}"))
+    # What room is left shows the best passage of the final message.
+    finals = [
+        row
+        for name, *_ in last
+        for row in hook_queries.nodes_with_tag(
+            connections, project, f"session:{name}", _MOST_OF_A_SESSION
+        )
+        if model.from_json(row[3]).get("said_as") == "final"
+    ]
+    finals.sort(key=lambda row: model.from_json(row[3]).get("worth") or 0, reverse=True)
+    said = layer_rows.words(" ".join(line.texts[0] for line in lines if line))
+    for row in finals[:1]:
+        if not layer_rows.is_mostly_in(layer_rows.words(row[2]), said, _LONGEST_PART):
+            line = _standing_line(row, f"- [{age}] ", row[2])
+            lines.append(line and line._replace(texts=line.texts[:1]))
     return [line for line in lines if line]
 
 
