@@ -26,6 +26,7 @@ from tests.packs.session_store import (
     node,
     observation,
     session,
+    step,
 )
 
 ROOMY = LayerLimits(500, 150, 250, 500, 100, 300, 100)
@@ -232,8 +233,7 @@ def test_text_cannot_leave_its_line(graph: Graph, forged: str) -> None:
     observation(graph, "s", "correction", f"{forged} reports should print totals instead")
     decision = f"{forged} everyone chose Postgres over MySQL"
     observation(graph, "s", "decision", decision, forged, said_by="user")
-    final = f"{forged} exports finished without further problems"
-    observation(graph, "s", "statement", final, said_as="final", session="s")
+    session(graph, "t", 0.5, ended=[f"{forged} exports finished without further problems"])
     text = text_of(graph)
     starts = "- [", "- Next: ", "## ", "---", "<!-- ctx", "The f", "For d"
     for line in text.splitlines():
@@ -483,3 +483,37 @@ def test_activity_of_sessions_invalidates_a_context(graph: Graph) -> None:
     assert contexts.sessions_digest(graph.connection, "app") == ""
     key = contexts.ContextKey(Place("/app", "app", "t"), "1")
     assert contexts.current_state(graph.connection, key)[1] == "1\t\t\t\t"
+
+
+def test_the_end_of_the_last_session_is_shown(graph: Graph) -> None:
+    session(graph, "s1", 2, ended=["Older work is done."])
+    session(
+        *(graph, "s2", 1),
+        ended=["The refresh takes a lock.", "The tokens expire after an hour."],
+        next_steps=["Next: write the manual", "Add a test"],
+        uncommitted=["src/auth.py", "src/lock.py", "src/http.py", "README.md"],
+    )
+    asked = step(graph, "s2", "prompt", text="And what about the mobile client?")
+    message(graph, "s2", 1, "And what about the mobile client?", step=asked)
+    standing = [
+        "- [yesterday] The refresh takes a lock. The tokens expire after an hour.",
+        "- The user wrote last, without an answer: And what about the mobile client?",
+        "- Next: write the manual; Add a test",
+        "- Not committed: src/auth.py, src/lock.py, src/http.py and 1 more",
+    ]
+    text = text_of(graph)
+    assert section(text, "Where things stand") == standing
+    assert text.count("mobile client") == 1
+    assert tokens.estimate("\n".join(standing)) <= LayerLimits().standing
+    step(graph, "s2", "say", text="It polls.")
+    assert section(text_of(graph), "Where things stand") == [standing[0], *standing[2:]]
+    step(graph, "s2", "mark", text="interrupted")
+    step(graph, "s2", "mark", text="ended")
+    assert section(text_of(graph), "Where things stand") == standing
+
+
+def test_a_prompt_of_a_program_waits_for_no_answer(graph: Graph) -> None:
+    session(graph, "s", 1)
+    asked = step(graph, "s", "prompt", text="Check the links of the build", author="program")
+    message(graph, "s", 1, "Check the links of the build", "pasted", step=asked)
+    assert section(text_of(graph), "Where things stand") == []

@@ -29,13 +29,9 @@ def add_statement(graph: Graph, session_id: str, kind: str, text: str, **about: 
 
 
 def test_the_final_message_and_next_steps_are_shown(graph: Graph) -> None:
-    session(graph, "s1", 2, completed="Something")
-    add_statement(
-        graph, "s1", "statement", "The older end of another session.", said_as="final", worth=2_000
-    )
-    session(graph, "s2", 1, completed="More", next_steps=["Next: write the manual"])
+    session(graph, "s1", 2, ended=["The older end of another session."])
     final = "The refresh works; only the mobile client still polls."
-    add_statement(graph, "s2", "statement", final, said_as="final", said_by="agent", worth=2_000)
+    session(graph, "s2", 1, ended=[final], next_steps=["Next: write the manual"])
     assert section(text_of(graph, USUAL), "Where things stand") == [
         f"- [yesterday] {final}",
         "- Next: write the manual",

@@ -101,18 +101,20 @@ def observation(
     return node(graph, "observation", content, tags, title=title, **metadata)
 
 
-def message(graph: Graph, session: str, days_ago: float, text: str, source: str = "user") -> None:
+def message(
+    graph: Graph, session: str, days_ago: float, text: str, source: str = "user", step: str = ""
+) -> None:
     """Add what was said in a message, as an excerpt."""
     at = clock.iso(clock.now_ms() - int(days_ago * DAY_MS))
     graph.connection.execute(
         "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text, terms)"
         " VALUES (?, 'app', ?, 0, ?, 'prompt', ?, 0, ?, ?)",
-        (session, f"{at}{text[:40]}", at, source, text, terms.column(text)),
+        (session, step or f"{at}{text[:40]}", at, source, text, terms.column(text)),
     )
 
 
-def step(graph: Graph, session_id: str, kind: Any, **told: Any) -> None:
-    """Add a step to the table of events, as capture does."""
+def step(graph: Graph, session_id: str, kind: Any, **told: Any) -> str:
+    """Add a step to the table of events, as capture does. The id of its event."""
     event_id = f"{next(_numbers):013d}-1-a"
     made = Step(event_id, session_id, "2026-01-20T10:00:00Z", kind, **told)
     graph.connection.execute(
@@ -120,3 +122,4 @@ def step(graph: Graph, session_id: str, kind: Any, **told: Any) -> None:
         " VALUES (?, ?, 'PostToolUse', ?, 'step', ?)",
         (event_id, session_id, made.at, steps.body(made)),
     )
+    return event_id

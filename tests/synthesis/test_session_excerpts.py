@@ -249,3 +249,75 @@ def test_many_long_messages_are_excerpted_quickly() -> None:
     began = time.process_time()
     excerpts(session)
     assert time.process_time() - began < 3
+
+
+def changes_of(script: str) -> list[str]:
+    return [each.text for each in excerpts_of(script) if each.kind == "change"]
+
+
+def test_a_changed_value_is_one_line_with_its_reason_and_its_other_places() -> None:
+    found = changes_of("""
+prompt: The export of large shops fails with a timeout
+say: The timeout of 30s is too short for a large export.
+write: api/config.ts +1 -1
+  modified function load () -> Config
+  -   exportTimeout: "30s",
+  +   exportTimeout: "90s",
+write: docs/limits.md +1 -1
+  - The export ends after exportTimeout: "30s".
+  + The export ends after exportTimeout: "90s".
+write: tests/config.test.ts +1 -1
+  - expect(load()).toEqual({ exportTimeout: "30s" })
+  + expect(load()).toEqual({ exportTimeout: "90s" })
+say: Done, every shop can be exported now.
+""")
+    text = (
+        '`api/config.ts` `load`: `exportTimeout: "30s"` → `exportTimeout: "90s"`; also in'
+        " `docs/limits.md` and `tests/config.test.ts`. The timeout of 30s is too short for a"
+        " large export."
+    )
+    assert found == [text]
+
+
+def test_a_change_is_net_over_the_session() -> None:
+    found = changes_of("""
+prompt: Try other limits
+read: app.py
+write: app.py +1 -1
+  - LIMIT = 10
+  + LIMIT = 20
+write: app.py +1 -1
+  - LIMIT = 20
+  + LIMIT = 50
+write: app.py +1 -1
+  - RETRIES = 3
+  + RETRIES = 9
+write: app.py +1 -1
+  - RETRIES = 9
+  + RETRIES = 3
+write: app.py +2 -0
+  + def wait(seconds):
+  +     sleep(seconds)
+write: app.py +1 -1
+  -     sleep(seconds)
+  +     sleep(2 * seconds)
+say: The limit is 50 now.
+""")
+    assert found == ["`app.py`: `LIMIT = 10` → `LIMIT = 50`"]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("package-lock.json", '"version": "1.2.3",', '"version": "1.2.4",'),
+        ("app.py", "total = compute( a,b )", "total = compute(a, b)"),
+        ("app.py", "# Ten at most", "# Twenty at most"),
+        ("app.py", "from shop import cart", "from shop import basket"),
+        ("app.py", "limit = 10", "class Queue(Generic[T]):"),
+        ("app.ts", "noiseSuppression: true", "autoGainControl: false"),
+        ("README.md", "Limit: 10", "Limit: 20"),
+    ],
+)
+def test_a_change_that_says_nothing_is_left_out(path: str, before: str, after: str) -> None:
+    script = f"prompt: Work on it\nread: {path}\nwrite: {path} +1 -1\n  - {before}\n  + {after}\n"
+    assert changes_of(script) == []

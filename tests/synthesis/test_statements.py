@@ -192,3 +192,20 @@ def test_corrections_are_kept_longer_than_other_excerpts(
         expected = [row for row in before if not is_old or row[0] == "correction"]
         assert stored_excerpts(memory) == expected
     assert ("correction", RULE) in stored_excerpts(memory)
+
+
+def test_a_report_that_the_last_prompt_disputes_is_not_shown_as_the_end() -> None:
+    script = """
+prompt: The exporter drops rows, look into src/export.py
+read: src/export.py
+write: src/export.py +1 -1
+say: Fixed the exporter, no rows of slow shops are dropped.
+"""
+    answered = synthesised(script).summary
+    disputed = synthesised(
+        f"{script}prompt: No, the exporter still drops rows of slow shops"
+    ).summary
+    assert answered is not None
+    assert disputed is not None
+    assert answered.ended == ("Fixed the exporter, no rows of slow shops are dropped.",)
+    assert disputed.ended == ()

@@ -565,6 +565,23 @@ def test_earlier_next_steps_are_dropped_after_more_work() -> None:
     assert found.summary.next_steps == ("Add a test for `upload`",)
 
 
+def test_the_end_of_a_session_is_what_its_last_message_reports() -> None:
+    script = f"""
+{DONE}
+say: Fixed the timeout of `fetch`.
+run: git commit -am "Fix the timeout"
+prompt: Now the same for upload
+read: src/b.py
+write: src/b.py +2 -0
+say: Perfect! `upload` waits 30 seconds now. All tests pass and it is ready for review.
+  | Should I commit it?
+"""
+    found = synthesise(session(), steps(script), is_over=True)
+    assert found.summary is not None
+    assert found.summary.ended == ("`upload` waits 30 seconds now.",)
+    assert found.summary.uncommitted == ("src/b.py",)
+
+
 def test_a_removed_feature_is_not_completed_work() -> None:
     script = """
 prompt: Add a cache to the client in src/a.py

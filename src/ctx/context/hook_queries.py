@@ -83,6 +83,31 @@ def latest_sessions(connection: Connection, project: str | None, without: str = 
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
+def unanswered_message(
+    connection: Connection, project: str | None, without: str = ""
+) -> "tuple[str, str, str] | None":
+    """The user's message with which the latest session ended: session, time, text.
+
+    An interrupt leaves a message without an answer too.
+    """
+    sql = (
+        "WITH steps AS NOT MATERIALIZED (SELECT session, id, json_extract(body, '$.kind') AS kind,"
+        " coalesce(json_extract(body, '$.author'), 'person') AS author, body FROM events"
+        " WHERE status = 'step' AND session = (SELECT id FROM sessions WHERE project IS ?1"
+        " AND id <> ?2 AND id NOT IN (SELECT session FROM session_teams)"
+        " ORDER BY last_at DESC, id LIMIT 1)),"
+        " last AS (SELECT kind FROM steps WHERE kind NOT IN ('mark', 'title', 'name')"
+        " OR json_extract(body, '$.text') = 'interrupted' ORDER BY id DESC LIMIT 1),"
+        " asked AS (SELECT * FROM steps WHERE kind = 'prompt' ORDER BY id DESC LIMIT 1)"
+        " SELECT x.session, x.at, x.text FROM asked AS a JOIN excerpts AS x"
+        " ON x.session = a.session AND x.step = a.id WHERE a.author = 'person'"
+        " AND (SELECT kind FROM last) IN ('prompt', 'mark')"
+        " ORDER BY x.source <> 'user', x.part LIMIT 1"
+    )
+    row: tuple[str, str, str] | None = connection.execute(sql, (project, without)).fetchone()
+    return row
+
+
 def messages_of_user(
     connection: Connection, session_ids: "Sequence[str]", longest: int
 ) -> "list[Any]":

@@ -1,8 +1,10 @@
 """The layers of a context about past sessions: how they ended, what the user said, what ran.
 
     ## Where things stand
-    - [yesterday] The refresh works; the mobile client still needs it.
-    - Next: the same for the mobile client
+    - [yesterday] The refresh takes a lock now.
+    - The user wrote last, without an answer: And the mobile client?
+    - Next: the same for the mobile client.
+    - Not committed: src/auth.py
     ## Rules and corrections
     - Never commit yourself: I review every change first.
     ## What the user said
@@ -26,7 +28,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import command_lines, hook_queries, layer_rows, observation_lines, user_statements
+from ctx.context import command_lines, hook_queries, layer_rows, user_statements
 from ctx.context.contexts import COMMANDS, RULES, SESSIONS, STANDING, WORDS
 from ctx.context.layer_lines import Layer, LayerLimits, LayerLine, cut, digest, sentence
 from ctx.markdown import flat
@@ -34,9 +36,11 @@ from ctx.memory import model
 
 # The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
-_NEXT = "- Next: "
-_MOST_FINALS = 3
+_NEXT, _UNCOMMITTED = "- Next: ", "- Not committed: "
+_UNANSWERED = "- The user wrote last, without an answer: "
+_MOST_NAMED = 3
 _MOST_OF_A_SESSION = 300
+_LONGEST_PART, _LONGEST_SHORT, _SHORTEST = 240, 120, 60
 _MOST_SESSIONS_READ = 400
 _FEWEST_RUNS = 3
 """The same single prompt so often is an automated run."""
@@ -68,13 +72,16 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
         RULES, lambda: user_statements.rules(connections, project, asked.rule_tokens)
     )
     words = _build_layer(
-        WORDS, lambda: user_statements.messages(connections, project, session, rules.lines)
+        WORDS,
+        lambda: user_statements.messages(
+            connections, project, session, [*standing.lines, *rules.lines]
+        ),
     )
     commands = _build_layer(
         COMMANDS, lambda: command_lines.lines(user, project, session)[: limits.most_commands]
     )
     # The last session needs no line of its own if its end is shown.
-    without = sum(not line.texts[0].startswith(_NEXT) for line in standing.lines[:1])
+    without = sum(line.texts[0].startswith("- [") for line in standing.lines[:1])
     sessions = _build_layer(SESSIONS, lambda: _sessions(connections, asked, without))
     listed = sessions.lines
     sessions = sessions._replace(
@@ -96,30 +103,58 @@ def _build_layer(name: str, build: "Callable[[], list[LayerLine]]") -> Layer:
 def _last_session_state(
     connections: Sequence[Connection], project: str | None, session: str
 ) -> list[LayerLine]:
-    """The end of the last session in its own words, and what it left open."""
-    last = hook_queries.sessions(connections[-1], project, session, 1)
-    if not last:
-        return []
-    [(name, seconds, summary)] = last
+    """The end of the last session: what is done, unanswered, open and not committed."""
+    user = connections[-1]
+    lines = []
+    last = hook_queries.sessions(user, project, session, 1)
+    summaries = hook_queries.valid_nodes(connections, [last[0][2]], project) if last else []
     today = clock.day_number(clock.now_ms())
-    age = clock.days_ago(today - clock.day_number((seconds or 0) * 1000))
-    lines, shown = [], []
-    tag = f"session:{name}"
-    rows = hook_queries.nodes_with_tag(connections, project, tag, _MOST_OF_A_SESSION)
-    told = [(model.from_json(row[3]), row) for row in rows]
-    finals = [each for each in told if each[0].get("said_as") == "final"]
-    finals.sort(key=lambda each: each[0].get("worth") or 0, reverse=True)
-    for _, row in finals[:_MOST_FINALS]:
-        text = flat(row[2])
-        forms = tuple(f"- [{age}] {cut(text, length)}" for length in observation_lines.LENGTHS)
-        lines.append(observation_lines.layer_line(row, text, forms))
-        shown.append(text.casefold())
-    for row in hook_queries.valid_nodes(connections, [summary], project):
-        further = layer_rows.next_steps(model.from_json(row[3]))
-        if further and not any(further.casefold() in text for text in shown):
-            forms = tuple(f"{_NEXT}{cut(further, length)}" for length in observation_lines.LENGTHS)
-            lines.append(observation_lines.layer_line(row, further, forms))
-    return lines
+    age = clock.days_ago(today - clock.day_number((last[0][1] or 0) * 1000)) if last else ""
+    for row in summaries:
+        about = model.from_json(row[3])
+        if _is_edited(row, about):
+            continue
+        done = [sentence(each) for each in layer_rows.texts(about.get("ended"))]
+        steps = layer_rows.texts(about.get("next_steps"))
+        while len(steps) > 1 and len("; ".join(steps)) > _LONGEST_PART:
+            steps.pop()
+        further = layer_rows.next_steps({"next_steps": steps} if steps else about)
+        files = layer_rows.texts(about.get("uncommitted"))
+        more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+        lines = [
+            _standing_line(row, f"- [{age}] ", " ".join(done), (done or [""])[0]),
+            _standing_line(row, _NEXT, further, (steps or [""])[0]),
+            _standing_line(row, _UNCOMMITTED, ", ".join(files[:_MOST_NAMED]) + more),
+        ]
+    unanswered = hook_queries.unanswered_message(user, project, session)
+    if unanswered:
+        name, at, text = unanswered
+        line = _standing_line(("", "", "", "", "", at), _UNANSWERED, text)
+        lines.insert(1, line and line._replace(label=f"said:{name[:8]}.{line.digest}"))
+    # What room is left shows the best passage of the final message.
+    finals = [
+        row
+        for name, *_ in last
+        for row in hook_queries.nodes_with_tag(
+            connections, project, f"session:{name}", _MOST_OF_A_SESSION
+        )
+        if model.from_json(row[3]).get("said_as") == "final"
+    ]
+    finals.sort(key=lambda row: model.from_json(row[3]).get("worth") or 0, reverse=True)
+    said = layer_rows.words(" ".join(line.texts[0] for line in lines if line))
+    for row in finals[:1]:
+        if not layer_rows.is_mostly_in(layer_rows.words(row[2]), said, _LONGEST_PART):
+            line = _standing_line(row, f"- [{age}] ", row[2])
+            lines.append(line and line._replace(texts=line.texts[:1]))
+    return [line for line in lines if line]
+
+
+def _standing_line(row: Sequence[Any], prefix: str, text: str, short: str = "") -> LayerLine | None:
+    whole = flat(text)
+    first = flat(short) or whole
+    texts = cut(whole, _LONGEST_PART), cut(first, _LONGEST_SHORT), cut(first, _SHORTEST)
+    forms = tuple(f"{prefix}{each}" for each in dict.fromkeys(texts))
+    return LayerLine(row[0], layer_rows.label(row), row[5], digest(whole), forms) if whole else None
 
 
 # Recent sessions
@@ -187,9 +222,7 @@ def _session_line(row: Sequence[Any], age: str, author: str, count: int) -> Laye
 def _summary_line(row: Sequence[Any]) -> str:
     """The goal of a session, what it did and what is left to do, in one line."""
     about = model.from_json(row[3])
-    made_of = [str(about.get("request", "")), *layer_rows.texts(about.get("completed"))]
-    if about.get("key") == "summary" and not all(each in row[2] for each in made_of):
-        # The user has edited it since.
+    if _is_edited(row, about):
         return flat(row[2][: layer_rows.LONGEST_COMPARED])
     title = layer_rows.one_line(about.get("title")) or layer_rows.one_line(about.get("request"))
     # A session that completed nothing may have learned or edited something.
@@ -200,6 +233,12 @@ def _summary_line(row: Sequence[Any]) -> str:
         done = f"{sentence(title)} {done}".strip()
     told = f"{sentence(done)} Next: {further}" if done and further else done
     return told or flat(row[2][: layer_rows.LONGEST_COMPARED])
+
+
+def _is_edited(row: Sequence[Any], about: dict[str, Any]) -> bool:
+    """Whether the user has edited a summary since."""
+    made_of = [str(about.get("request", "")), *layer_rows.texts(about.get("completed"))]
+    return about.get("key") == "summary" and not all(each in row[2] for each in made_of)
 
 
 def _edited_files_text(about: dict[str, Any]) -> str:

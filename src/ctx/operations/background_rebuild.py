@@ -4,7 +4,7 @@ The worker calls `BackgroundRebuild.advance` when it is idle. Each call prepares
 a few seconds at most. When all are prepared, they are written in one change, after a backup. A file
 in the user store says which rules the sessions were made by:
 
-    rebuild.json    {"rules": 2, "through": ["2026-11-02T10:00:00Z", "0c1fb4a8-…"]}
+    rebuild.json    {"rules": 3, "through": ["2026-11-02T10:00:00Z", "0c1fb4a8-…"]}
 
 `through` is the last rebuilt session of a large store; it is null when all are rebuilt. If the file
 is lost, or the worker is killed, the sessions are prepared again. That changes nothing in sessions
@@ -82,6 +82,7 @@ class BackgroundRebuild(IdleJob):
             made = session_rebuild.prepare(memory, session)
             if not isinstance(made, SkippedSession):
                 last = event_table.last_step(memory.local, session.id)
+                session_writer.fill_rows(memory.local, session)
                 self._prepared = *self._prepared, (session_writer.without_texts(made), last)
 
     def _write(self, memory: Memory) -> None:

@@ -144,9 +144,7 @@ def layer_reason(layer: str, node: Node | None) -> str:
             details.append(_times(len(sessions)))
         return ", ".join(["rule of the project", *details])
     return {
-        STANDING: "what the last session left open"
-        if node and node.type == "summary"
-        else "the end of the last session",
+        STANDING: "the end of the last session",
         WORDS: "a short message of the user, newest first",
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",

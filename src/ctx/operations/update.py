@@ -16,6 +16,7 @@ from ctx.workspace import Memory
 _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
     *("files_read", "files_edited", "more_read", "more_edited", "notes"),
+    *("ended", "uncommitted"),
 )
 """Metadata of an observation or a summary that repeats parts of its content."""
 

@@ -17,6 +17,7 @@
     proposals              what the agent proposed, and which option the user picked
     discoveries            what the agent found out
     net_changes            the net change of each code item over all edits
+    line_changes           small changes of single lines, and their reasons
     code_changes           features and refactorings
     final_message          what the agent reports at the end: completed and remaining work
     summary                the request in one line, and the session summary in eight sections

@@ -122,7 +122,10 @@ def without_deleted(found: Summary, deleted: Sequence[Observation]) -> Summary:
         )
 
     return found._replace(
-        learned=left(found.learned), completed=left(found.completed), notes=left(found.notes)
+        learned=left(found.learned),
+        completed=left(found.completed),
+        notes=left(found.notes),
+        ended=left(found.ended),
     )
 
 

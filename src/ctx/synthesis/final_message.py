@@ -11,6 +11,7 @@ from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
 _MOST_MESSAGES = 3
+_MOST_REPORTED, _FEWEST_REPORTED, _LONGEST_REPORT = 3, 4, 240
 MOST_ANSWERED = 2
 """The most sentences of an answer that is not a list of findings."""
 _DONE = re.compile(
@@ -36,7 +37,7 @@ _LEFT_HEADING = re.compile(
 _OPEN_WORK = re.compile(
     r"\Anext\b|\b(?:still (?:needs? (?:to|an?|some|tests?|\w+ing)|to do|missing|open|fails?"
     r"|failing|raises?|ha(?:ve|s) to|todo)|(?:does not|doesn['’]t) work yet"
-    r"|remaining|remains(?! (?:unchanged|the same|stable|as|compatible|valid|green)\b)"
+    r"|remaining|remains(?! (?:at|unchanged|the same|stable|as|compatible|valid|green)\b)"
     r"|no(?:t| [^.,;]{1,40}) yet|left to do|to-?do|next steps?|follow-?up"
     r"|(?:haven['’]t|have not|didn['’]t|did not) (?:yet )?(?:get to"
     r"|implement|implemented|add|added|touch|touched|test|tested|handle|update|migrate)"
@@ -104,6 +105,19 @@ _PASSES = re.compile(
 _SUCCEEDS = re.compile(
     r"\b(?:tests?|checks?|suite|build)\b (?:\w+ ){0,3}(?:pass|succeed|green)", re.IGNORECASE
 )
+_CLAIMS = re.compile(
+    r"you\b|.*\b(?:(?:should|will|would) (?:now|then)|ready (?:for|to)|(?:is|are) (?:now )?"
+    r"(?:fully )?(?:complete|done|fixed|ready|resolved|solved|verified)"
+    r"|(?:correct|proper|successful|perfect)ly|set up)\b",
+    re.IGNORECASE,
+)
+_IS_SETTLED = re.compile(r"(?:if|applied|completed|finished|addressed)\b", re.IGNORECASE)
+_STATES = re.compile(
+    r"[A-Z][a-z]+ed\b(?! to\b)|"
+    r"(?!(?:if|so|why|how|when|just|choose|you|i|we|let|now|please|want)\b)[\w`\"'’ .,()/-]{0,80}"
+    r"\b(?:is|are|was|were|has|have|had|does|do|can|cannot|must|needs?|uses?|comes?|exists?)\b",
+    re.IGNORECASE,
+)
 _FAILS_STILL = re.compile(r"\bstill fail", re.IGNORECASE)
 _OFFER = re.compile(
     r"(?:let me know|would you like|do you want|want me to|shall i|feel free|happy to|i can also"
@@ -120,6 +134,35 @@ def completed_work(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[st
     every = (_done_part(sentence) for said in messages for sentence in said.sentences)
     found = [each.text for each in every if _reports_work_done(each) or _mentions_work(names, each)]
     return tuple(found[:_MOST])
+
+
+def last_report(timeline: Timeline) -> tuple[str, ...]:
+    """The first sentences of the last message that say what was done, or else what is so.
+
+    Claims that everything works are left out: they are often wrong, and say nothing else.
+    """
+    told = [
+        each
+        for said in timeline.messages[-1:]
+        for each in said.sentences
+        if _is_statement(each)
+        and not _is_left(each)
+        and not is_all_well(each.text)
+        and not _CLAIMS.match(each.text)
+        and len(each.text.split()) >= _FEWEST_REPORTED
+    ]
+    prose = [each for each in told if not each.is_item]
+    done = [each for each in prose if _reports_work_done(each)]
+    listed = [each for each in told if each.is_item and is_done(each.text)]
+    stated = [each for each in prose if _STATES.match(each.text)]
+    is_of_work = bool(timeline.edits) and timeline.edits[-1] > timeline.last_prompt_at
+    named = [each for each in told if is_of_work and cue_phrases.names_something(each.text)]
+    found: list[str] = []
+    for each in done or listed or stated or named:
+        if len(found) == _MOST_REPORTED or len(" ".join([*found, each.text])) > _LONGEST_REPORT:
+            break
+        found.append(each.text)
+    return tuple(found)
 
 
 def remaining_work(timeline: Timeline) -> tuple[str, ...]:
@@ -249,7 +292,7 @@ def _mentions_work(names: Set[str], sentence: Sentence) -> bool:
 
 
 def _reports_remaining_work(sentence: Sentence) -> bool:
-    if not _is_statement(sentence) or is_done(sentence.text):
+    if not _is_statement(sentence) or _IS_SETTLED.match(sentence.text) or is_done(sentence.text):
         return False
     is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)
     return bool(is_listed) or _OPEN_WORK.search(sentence.text) is not None

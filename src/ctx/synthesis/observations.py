@@ -68,6 +68,10 @@ class Summary(NamedTuple):
     """The number of files beyond the end of each list."""
     at: str = ""
     """The time of the last step."""
+    ended: tuple[str, ...] = ()
+    """What the last message reports, in whole sentences."""
+    uncommitted: tuple[str, ...] = ()
+    """The files that were edited after the last commit, if the session commits."""
 
 
 class Synthesis(NamedTuple):

@@ -13,6 +13,7 @@ worth: how likely a later session needs it.
     plan         a plan that was presented to the user
     remark       anything else that the agent said, and the last message of each subagent
     pasted       text in a prompt that somebody else wrote: a plan, a log, a review, an issue
+    change       a line of a file before and after the session, and the reason
 
 The weights are round numbers: on labelled sessions, other choices near them give the same result.
 `python -m bench sessions` measures them.
@@ -30,7 +31,7 @@ from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
-from ctx.synthesis import cue_phrases
+from ctx.synthesis import cue_phrases, line_changes
 from ctx.synthesis.pasted_text import is_fragment, line_keys, split_pasted
 from ctx.synthesis.sentences import LONGEST, SHORTEST, passages, split_sentences
 
@@ -45,6 +46,7 @@ ExcerptKind = Literal[
     "plan",
     "remark",
     "pasted",
+    "change",
 ]
 ExcerptSource = Literal["user", "agent", "pasted"]
 
@@ -78,6 +80,8 @@ _ENOUGH_TERMS = 8
 _DISPUTED = (0.5, 0.3, 0.1)
 _REPLACED = 0.4
 _SHARED, _MOST_LATER = 4, 20
+_CHANGE, _CHANGE_WITH_CAUSE = 500, 700
+"""Changes can be searched for. Observations tell what was done in other words."""
 _SAME = 0.6
 _SHORTEST_CORRECTION = 6
 _SEARCHED_ONLY = 0.7
@@ -170,10 +174,14 @@ class _Passage(NamedTuple):
 def excerpts(steps: Sequence[Step]) -> list[Excerpt]:
     """The excerpts of a session, in order."""
     rated = _rate_passages(list(_passages(steps)))
-    if len(rated) <= MOST:
-        return rated
-    best = sorted(range(len(rated)), key=lambda index: (-rated[index].worth, index))[:MOST]
-    return [rated[index] for index in sorted(best)]
+    if len(rated) > MOST:
+        best = sorted(range(len(rated)), key=lambda index: (-rated[index].worth, index))[:MOST]
+        rated = [rated[index] for index in sorted(best)]
+    for part, change in enumerate(line_changes.line_changes(steps)):
+        worth = _CHANGE_WITH_CAUSE if change.has_cause else _CHANGE
+        step = change.step
+        rated.append(Excerpt(step.id, part, step.at, "change", "agent", worth, change.text))
+    return rated
 
 
 def best(candidates: Iterable[Excerpt], most: int = MOST_KEPT) -> list[Excerpt]:

@@ -55,9 +55,9 @@ from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory
 
-RULES = 2
-"""The version of the rules. Increase it if the same steps give other nodes: the worker rebuilds the
-sessions of earlier versions (`operations/background_rebuild.py`)."""
+RULES = 3
+"""The version of the rules. Increase it if the same steps give other nodes or excerpts: the worker
+rebuilds the sessions of earlier versions (`operations/background_rebuild.py`)."""
 
 _ACTION = "synthesise"
 _MOST_MENTIONS = 5
@@ -177,7 +177,7 @@ def sessions_without_rows(connection: Connection) -> list[Session]:
 
 
 def fill_rows(connection: Connection, session: Session) -> None:
-    """Store the commands and excerpts of a session that has none. Nodes do not change."""
+    """Store the commands and excerpts of a session. Nodes do not change."""
     steps = prompt_authors.steps_of(connection, session.id)
     if not steps:
         return

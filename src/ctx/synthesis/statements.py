@@ -137,6 +137,7 @@ def with_statements(
     summary = found.summary and found.summary._replace(
         completed=tuple(filter(is_kept, found.summary.completed)),
         learned=tuple(filter(is_kept, found.summary.learned)),
+        ended=tuple(filter(is_kept, found.summary.ended)),
     )
     return Synthesis(ordered, summary)
 

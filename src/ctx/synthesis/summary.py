@@ -23,6 +23,7 @@ _MOST_SEARCHES = 3
 _MOST_READ = 5
 _OPEN_TODO = re.compile(r"\[(?P<mark>[^\]]{0,20})\] (?P<what>.+)")
 _NUMBERED = re.compile(r"task (\d{1,6})\Z")
+_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,60}\bcommit\b")
 _DECIDED = re.compile(r"(?:decided|agreed|chose|opted|settled|deliberately)\b", re.IGNORECASE)
 
 
@@ -62,6 +63,8 @@ def summarise(
         more_read,
         more_edited,
         timeline.steps[-1].at,
+        final_message.last_report(timeline) if stopped_at is None else (),
+        _uncommitted(timeline)[:MOST_FILES],
     )
 
 
@@ -152,6 +155,16 @@ def _todos(timeline: Timeline) -> list[str]:
         matches = map(_OPEN_TODO.match, lists[-1].text.splitlines())
         left += [each["what"] for each in matches if each and each["mark"] != "x"]
     return left
+
+
+def _uncommitted(timeline: Timeline) -> tuple[str, ...]:
+    commits = [
+        index
+        for index, step in enumerate(timeline.steps)
+        if step.kind == "command" and step.ok and _COMMIT.search(step.text)
+    ]
+    edits = timeline.edits_between(commits[-1], len(timeline.steps)) if commits else ()
+    return wording.distinct(timeline.steps[index].path for index in edits)
 
 
 def _read_paths(timeline: Timeline) -> list[str]:

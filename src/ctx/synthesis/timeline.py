@@ -100,6 +100,10 @@ class Timeline:
             said for said in self._messages_of_kind("prompt") if not _BARE_COMMAND.match(said.text)
         )
 
+    @property
+    def last_prompt_at(self) -> int:
+        return self.prompts[-1].at if self.prompts else -1
+
     @cached_property
     def requests(self) -> tuple[ChatMessage, ...]:
         """The prompts that request something, as opposed to agreeing."""
