@@ -114,7 +114,7 @@ def search(
     # Excerpts have no id.
     asked, before = frozenset(wanted), frozenset(given) - {""}
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
-    outdated = layer_rows.Withdrawn(connections)
+    outdated = layer_rows.Withdrawn(connections, project, prompt=prompt)
     every = [(hit, terms.significant(hit.text)) for hit in (*stated, *hits)]
     named = asked & terms.significant(" ".join(layer_rows.names(prompt)))
     every.sort(key=lambda each: len(each[1] & asked) < _FEWEST_SHARED)
@@ -126,7 +126,7 @@ def search(
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
         and digest(flat(hit.text)) not in before
-        and not outdated.has(hit.session, hit.step, hit.text)
+        and not outdated.has(hit.session, hit.step, hit.text, own & asked, hit.node)
     )
     # Other lines are headings, names of files and the frame of a context.
     known = [terms.significant(line) for line in given_text.splitlines() if line.startswith("- ")]
@@ -157,7 +157,7 @@ def search_strictly(
     query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
-    outdated = layer_rows.Withdrawn([connection])
+    outdated = layer_rows.Withdrawn([connection], project, prompt=prompt)
     hits = [
         (hit, own)
         for hit, own in (
@@ -168,7 +168,7 @@ def search_strictly(
         and not _is_question(hit)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
         and not is_known(hit)
-        and not outdated.has(hit.session, hit.step, hit.text)
+        and not outdated.has(hit.session, hit.step, hit.text, own & in_prompt)
     ]
     return _hits_in_budget(hits, _STRICT_BUDGET, [])[:_MOST_STRICT]
 

@@ -22,11 +22,20 @@ IMPORTED = "source:claude-mem"
 _MOST_IDS = 200
 """How many ids one statement takes."""
 
-# A node `n` that is neither superseded nor off-context nor of another project than ?1.
-_IS_VALID = (
-    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
-    " AND tag = 'tier:off-context') AND (SELECT min(tag <> 'project:' || ?1) FROM tags"
+# A node `n` of the project ?1, or of none.
+_IS_OWN = (
+    "(SELECT min(tag <> 'project:' || ?1) FROM tags"
     " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
+)
+# A node `n` that is neither superseded nor off-context nor of another project than ?1.
+_CAN_MATCH = (
+    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
+    f" AND tag = 'tier:off-context') AND {_IS_OWN}"
+)
+# One that may be given without a prompt.
+_IS_VALID = (
+    f"{_CAN_MATCH} AND NOT EXISTS"
+    " (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'verdict:useless')"
 )
 # Whether ctx has its own summary of the session in the tag `s`.
 _IS_CAPTURED = "EXISTS (SELECT 1 FROM sessions WHERE 'session:' || id = s.tag AND summary NOTNULL)"
@@ -354,7 +363,7 @@ def matching_statements(
     """
     sql = (
         f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision',"
+        f" WHERE nodes_fts MATCH ?2 AND {_CAN_MATCH} AND n.type IN ('fact', 'decision',"
         " 'pattern', 'observation', 'hypothesis', 'open-question', 'task')"
         " AND (NOT EXISTS (SELECT 1 FROM tags AS s WHERE s.node_id = n.id"
         "  AND s.tag IN (SELECT value FROM json_each(?4))) OR EXISTS (SELECT 1 FROM tags AS k"
@@ -378,6 +387,16 @@ def withdrawn(connections: Sequence[Connection], session_ids: Sequence[str]) -> 
         " AND r.session <> '' AND r.session IN"
     )
     return [row[0] for row in _rows_of_nodes(connections, sql, session_ids)]
+
+
+def judged(connections: Sequence[Connection], project: str | None) -> "list[tuple[bool, str, str]]":
+    """What the user called wrong or useless: whether it is useless, the node and its text."""
+    sql = (
+        "SELECT t.tag = 'verdict:useless', n.id, n.content FROM tags AS t"
+        " JOIN nodes AS n ON n.id = t.node_id"
+        f" WHERE t.tag IN ('verdict:useless', 'verdict:wrong') AND {_IS_OWN}"
+    )
+    return [row for each in connections for row in each.execute(sql, (project or "",))]
 
 
 def excerpts_with(connection: Connection, term: str, most: int) -> int:

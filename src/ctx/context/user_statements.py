@@ -74,7 +74,7 @@ def messages(
     """Short messages of the user, newest first, each thing once and not what is `known`."""
     user = connections[-1]
     sessions = hook_queries.latest_sessions(user, project, session)
-    outdated = layer_rows.Withdrawn(connections, sessions)
+    outdated = layer_rows.Withdrawn(connections, project, sessions)
     today = clock.day_number(clock.now_ms())
     said = [layer_rows.words(line.texts[0]) for line in known]
     lines = []
