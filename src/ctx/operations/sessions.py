@@ -236,22 +236,28 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     )
     if dry_run:
         return done
-    from ctx.synthesis import excerpt_table, project_commands
-    from ctx.synthesis.by_model import model_answers
-
     # First: whatever happens now, its transcript does not bring it back.
     session_table.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
+    forget_captured(memory, session.id)
+    return done._replace(change=change)
+
+
+def forget_captured(memory: Memory, session: str) -> None:
+    """Delete everything about a session that is not memory."""
+    from ctx.synthesis import excerpt_table, project_commands
+    from ctx.synthesis.by_model import model_answers
+
     with transaction(memory.local):
         tables = (event_table, receipts, event_log, model_answers, excerpt_table, project_commands)
         for table in (*tables, pending, team_table, session_table):
-            table.forget_session(memory.local, session.id)
+            table.forget_session(memory.local, session)
         # Some of them tell of it.
         contexts.forget(memory.local)
+    home = memory.environment.user_store.home
     for name in disk.names(live.path_of(home, "")):
-        if name == session.id or name.startswith(f"{session.id}."):
+        if name == session or name.startswith(f"{session}."):
             live.remove(home, name)
-    return done._replace(change=change)
 
 
 def _line(memory: Memory, session: Session, teammate: Teammate | None) -> SessionLine:
