@@ -49,6 +49,7 @@ class UsedStore:
         self._ctx("delete", self._ids["Deleted."], "--yes")
         self._ctx("view", "create", "mine", "--query", "tag:a:b")
         self._prepare_files()
+        self._ctx("query", "Node")
         self._ctx("tag", self._ids["Node 5."], "last:change")
 
     def _prepare_files(self) -> None:

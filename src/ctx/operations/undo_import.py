@@ -47,6 +47,9 @@ def imports(memory: Memory) -> list[SessionImport]:
     found: dict[str, SessionImport] = {}
     for entry in event_log.since(memory.local, "", event_log.IMPORTED, _MOST):
         data = entry.data
+        if not data:
+            # It is damaged.
+            continue
         known = found.get(entry.session)
         known = known or SessionImport(entry.session, entry.at, data["by"], data["host"], (), ())
         found[entry.session] = known._replace(
