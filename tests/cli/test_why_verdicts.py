@@ -1,6 +1,7 @@
 """`ctx why --wrong` and `ctx why --useless`: what agents are given after a person's verdict."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from ctx import terms
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.cli.conftest import Add
+from tests.cli.test_delete import Terminal
 from tests.conftest import Ctx
 from tests.packs.session_store import command, learning, message, observation, session
 
@@ -193,5 +195,50 @@ def test_errors_say_what_to_do(client: Client, ctx: Ctx, add: Add) -> None:
         ran = ctx("why", *words)
         assert (ran.code, ran.out) == (code, ""), words
         assert told in ran.err, words
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_CODE_SESSION_ID", SESSION)
+        refused = ctx("why", "--wrong", "1")
+    assert refused.code == 2
+    assert "Only a person can mark something as wrong or useless." in refused.err
     # In a pipe nobody is asked.
     assert json.loads(ctx("why", "--wrong", "1", "--format=json").out)["instead"] is None
+
+
+def test_on_a_terminal_it_asks_for_the_right_text(
+    client: Client, ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("--type=fact", "--tag=tier:reference", "The API listens on port 8080.")
+    start(client, "one")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", Terminal("The API listens on port 9090.\n"))
+        patch.setattr(sys, "stdout", Terminal())
+        asked = ctx("why", "--wrong", "1")
+    assert asked.code == 0
+    assert "The API listens on port 8080." in asked.err
+    assert "What is right instead? (Enter for nothing)" in asked.err
+    assert "port 9090" in start(client, "two")
+    [item] = items(ctx, "one")
+    assert ctx("show", item["verdict"]["instead"]).code == 0
+    again = ctx("why", "one", "--wrong", "1", "--instead", "It listens on port 7070.")
+    assert again.code == 2
+    assert "`ctx edit " in again.err
+
+
+def test_a_node_of_a_pack_has_a_number_too(client: Client, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "The exporter writes to the folder `out`.")
+    add("--type=decision", "The exporter runs every night.")
+    assert ctx("query", "exporter").code == 0
+    shown = ctx("why", "cli").out
+    first = shown.partition("\n1  ")[2].partition("\n")[0]
+    assert "\n2  " in shown
+    marked = ctx("why", "cli", "--wrong", "1", "--format=json").json
+    assert marked["text"] in first
+    assert marked["text"] not in ctx("query", "exporter").out
+
+
+def test_a_deleted_session_takes_the_text_of_a_verdict_with_it(filled: Client, ctx: Ctx) -> None:
+    assert FINAL in ask(filled, "one", "why is the lock of the exporter taken twice?")
+    assert ctx("why", "--wrong", "1").code == 0
+    assert FINAL in ctx("list", "--tag=verdict:wrong").out
+    assert ctx("sessions", "delete", "earlier", "--yes").code == 0
+    assert FINAL not in ctx("list", "--tag=verdict:wrong").out

@@ -27,16 +27,14 @@ _IS_OWN = (
     "(SELECT min(tag <> 'project:' || ?1) FROM tags"
     " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
 )
+_IS_CURRENT = (
+    f" n.superseded_by IS NULL AND {_IS_OWN}"
+    " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag"
+)
 # A node `n` that is neither superseded nor off-context nor of another project than ?1.
-_CAN_MATCH = (
-    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
-    f" AND tag = 'tier:off-context') AND {_IS_OWN}"
-)
+_CAN_MATCH = f"{_IS_CURRENT} = 'tier:off-context')"
 # One that may be given without a prompt.
-_IS_VALID = (
-    f"{_CAN_MATCH} AND NOT EXISTS"
-    " (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'verdict:useless')"
-)
+_IS_VALID = f"{_IS_CURRENT} IN ('tier:off-context', 'verdict:useless'))"
 # Whether ctx has its own summary of the session in the tag `s`.
 _IS_CAPTURED = "EXISTS (SELECT 1 FROM sessions WHERE 'session:' || id = s.tag AND summary NOTNULL)"
 _COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
