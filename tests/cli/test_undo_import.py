@@ -47,6 +47,7 @@ def test_an_import_is_one_entry_and_undone_as_a_whole(
         assert (refused.code, refused.out) == (2, "")
         assert again in refused.err
     assert ctx(*IMPORT).code == 0
+    assert "is already undone" in ctx("undo", imported).err
     with client.memory() as memory:
         assert len(content(memory)) == len(filled)
     assert ctx("undo").out.startswith("Undone: import at ")
@@ -77,3 +78,5 @@ def test_what_somebody_did_since_is_kept(ctx: Ctx, repo: Path, surroundings: Pat
     assert "changed since then and is kept." in undone.err
     assert ctx("show", edited, "--format=json").json["node"]["content"] == "As the user says it"
     assert ctx("sessions", "show", going_on).code == 0
+    assert "is already undone" in ctx("undo", imported).err
+    assert ctx("undo").out.startswith("Undone: update at ")

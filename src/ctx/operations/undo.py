@@ -99,7 +99,9 @@ def _is_later(memory: Memory, made: SessionImport) -> bool:
         newest = _newest(memory)
     except UsageError:
         return False
-    return newest not in made.changes and newest > max(made.changes)
+    every = (change for _, change in _changes(memory, None))
+    first = next((each for each in every if each == newest or each in made.changes), "")
+    return first not in made.changes
 
 
 def _undo_import(memory: Memory, made: SessionImport, *, dry_run: bool) -> UndoResult:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.capture import session_state
+from ctx.capture.session_state import Session
 from ctx.errors import UsageError
 from ctx.hook_files import live
 from ctx.memory import event_log, inverse_changes, records
@@ -79,15 +80,29 @@ def chosen(memory: Memory, text: str | None) -> SessionImport | None:
     """The import that is to be undone: the named one, or the last of this session."""
     if text is None:
         own = (each for each in imports(memory) if each.by == memory.session)
-        return next((each for each in own if not summary(memory, each).undone), None)
+        return next((each for each in own if _unchanged_sessions(memory, each)), None)
     prefix = text.strip().upper()
     found = [each for each in imports(memory) if prefix and each.id.startswith(prefix)]
-    if len(found) == 1 and summary(memory, found[0]).undone:
+    if len(found) == 1 and not _unchanged_sessions(memory, found[0]):
         raise UsageError(
             f"The import {found[0].id} is already undone.",
             hint=f"`{found[0].again}` imports these sessions again.",
         )
     return found[0] if len(found) == 1 else None
+
+
+def _unchanged_sessions(memory: Memory, made: SessionImport) -> list[Session]:
+    """The sessions of an import that are still there and have not continued since.
+
+    They go last, so an undo that was interrupted can be repeated.
+    """
+    home, now_s = memory.environment.user_store.home, clock.wall_s()
+    newest = {name: each.id for each in reversed(imports(memory)) for name in each.sessions}
+    own = (each for each in made.sessions if newest[each] == made.id)
+    known = filter(None, (session_state.find(memory.local, each) for each in own))
+    return [
+        each for each in known if each.last_at <= made.at and not live.is_live(home, each.id, now_s)
+    ]
 
 
 def refuse_redo(memory: Memory, change_id: str) -> None:
@@ -108,15 +123,11 @@ def undo_import(memory: Memory, made: SessionImport) -> UndoneImport:
     """
     home = memory.environment.user_store.home
     with backfill.hold_sessions(home):
-        there = {each: session_state.find(memory.local, each) for each in made.sessions}
-        known = [each for each in there.values() if each is not None]
-        gone = [
-            each
-            for each in known
-            if each.last_at <= made.at and not live.is_live(home, each.id, clock.wall_s())
-        ]
-        kept = [KeptField(each.id, "the session") for each in known if each not in gone]
-        stays = {each.subject for each in kept}
+        gone = _unchanged_sessions(memory, made)
+        deleted = {each.id for each in gone}
+        others = [each for each in made.sessions if each not in deleted]
+        stays = {each for each in others if session_state.find(memory.local, each)}
+        kept = [KeptField(each, "the session") for each in others if each in stays]
         graphs = [
             graph
             for graph in memory.graph.graphs
