@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ctx import terms
+from ctx.operations import visibility
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.cli.conftest import Add
 from tests.cli.test_delete import Terminal
@@ -167,6 +168,20 @@ def test_a_useless_node_is_given_with_a_prompt_about_it(client: Client, ctx: Ctx
     assert ctx("why", "one", "--format=json").json["verdicts"] == {"useless": 1}
 
 
+def test_what_is_wrong_can_be_shown_again_on_the_page(filled: Client, ctx: Ctx, add: Add) -> None:
+    node = add("--type=fact", "--tag=tier:reference", "The API listens on port 8080.")
+    start(filled, "one")
+    for named in (f"fact:{node}", "make test"):
+        assert ctx("why", "one", "--wrong", named).code == 0
+    with filled.memory() as memory:
+        for each in visibility.hidden(memory, 10).nodes:
+            visibility.reveal(memory, each.id)
+    again = start(filled, "two")
+    assert "8080" in again
+    assert "make test" in again
+    assert ctx("why", "one", "--format=json").json["verdicts"] == {}
+
+
 def test_a_wrong_learning_is_not_learned_again(client: Client, ctx: Ctx) -> None:
     with client.memory() as memory:
         learned = learning(memory.user, "preference", "Use tabs in the exporter", origin="human")
@@ -187,6 +202,7 @@ def test_errors_say_what_to_do(client: Client, ctx: Ctx, add: Add) -> None:
     receipt = ctx("why", "--format=json").json["receipt"]
     for words, code, told in (
         (["--wrong", "7"], 1, f"The receipt has no item '7'.\n  `ctx why {receipt}` shows"),
+        (["--wrong", ""], 1, "The receipt has no item ''."),
         (["--instead", "x"], 2, "--instead belongs to --wrong."),
         (["--useless", "1", "--instead", "x"], 2, "--instead belongs to --wrong."),
         (["--useless", "1", "--wrong", "1"], 2, "--list, --wrong and --useless cannot be used"),

@@ -84,7 +84,8 @@ def _judge(options: argparse.Namespace, settings: Settings, output: Output) -> N
         raise UsageError("--instead belongs to --wrong.")
     with opening.writing(settings, output) as memory:
         explained = why(memory, options.receipt)
-        item = judge.find_item(explained, options.wrong or options.useless)
+        named = options.useless if options.wrong is None else options.wrong
+        item = judge.find_item(explained, named)
         instead = options.instead or ""
         if options.wrong is None:
             done = judge.judge(memory, explained, item, "useless")

@@ -4,24 +4,22 @@ A verdict on a node is a tag of the node. For a passage of a session or a comman
 text has the tag; its metadata identifies what it is about. `judge.py` writes both.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol
 
 from ctx.context.contexts import COMMANDS
 from ctx.ids import NodeId
-from ctx.memory import lookups, records
+from ctx.memory import lookups, model, records
 from ctx.memory.graph import Graph
 from ctx.memory.lookups import JudgedNode
-from ctx.memory.model import JUDGED, USELESS, WRONG
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.workspace import Memory
 
 ACTION = "verdict"
 
 Word = Literal["wrong", "useless"]
-TAGS: dict[Word, str] = {"wrong": WRONG, "useless": USELESS}
+TAGS: dict[Word, str] = {"wrong": model.WRONG, "useless": model.USELESS}
 _WORDS: dict[str, Word] = {tag: word for word, tag in TAGS.items()}
 
 
@@ -44,7 +42,7 @@ class Verdicts:
         self._by_key: dict[str, tuple[Graph, JudgedNode]] = {}
         for graph in memory.graph.graphs:
             for row in lookups.judged(graph.connection):
-                about = json.loads(row.metadata or "{}").get(JUDGED)
+                about = model.from_json(row.metadata).get(model.JUDGED)
                 for key in about if isinstance(about, list) else [row.id]:
                     self._by_key[str(key)] = graph, row
 
@@ -61,8 +59,8 @@ class Verdicts:
         made = records.about_key(graph.connection, row.id, "tag.", row.tag)[-1]
         if row.superseded_by:
             # The right text may have come later.
-            added = records.records_about(graph.connection, row.superseded_by, "node.")[0]
-            made = added if added.action == ACTION else made
+            for added in records.records_about(graph.connection, row.superseded_by, "node.")[:1]:
+                made = added if added.action == ACTION else made
         return Verdict(_WORDS[row.tag], row.id, row.superseded_by, made.change)
 
 
