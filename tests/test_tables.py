@@ -125,6 +125,7 @@ def test_statements_are_detected_and_sentences_are_not() -> None:
 # Where the graph of the user store is read as tables. Everything else that a command reads from the
 # user store is in `memory.local`: with `CTX_DB=postgresql://…`, these are two databases.
 GRAPH_TABLES = {
+    "operations/backfill.py",
     "operations/learnings.py",
     "operations/session_timeline.py",
     "operations/sessions.py",

@@ -190,7 +190,7 @@ def test_a_receipt_says_what_has_changed_since(
     told = ctx("why", receipt).out
     assert told.endswith(f"\nChanged since\n  fact:{node}    (deleted since)\n")
     # It is forgotten how it began, too.
-    assert "\nFact: (deleted since)\n" in told
+    assert "\n1  Fact: (deleted since)\n" in told
 
 
 def test_a_deleted_node_that_a_pack_left_out_is_forgotten(

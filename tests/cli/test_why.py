@@ -29,7 +29,7 @@ def receipt_of(client: Client) -> str:
 
 def test_nothing_yet(client: Client, ctx: Ctx) -> None:
     assert (ctx("why", "--list").code, ctx("why", "--list").out) == (0, "No receipts yet.\n")
-    assert ctx("why", "--list", "--format=json").json == {"receipts": [], "more": 0}
+    assert ctx("why", "--list", "--format=json").json == {"receipts": [], "more": 0, "verdicts": {}}
     for words, code, told in (
         ([], 1, "E028: No receipts yet.\n  `ctx install` registers the hooks; `ctx doctor` "),
         (["--list", "17689"], 2, "E011: --list takes no receipt.\n  `ctx why 17689` shows that "),
@@ -77,12 +77,12 @@ def test_the_receipt_of_a_context(
     said = "user, {} tokens: {}"
     assert lines[2:] == [
         "",
-        "Deploys run on Fridays",
-        f"  {labels[0]}, {said.format(costs[0], 'pinned')}",
-        "(deleted since)",
-        f"  {labels[1]}, {costs[1]} tokens: in the view `default`",
-        text[:77] + "…",
-        f"  {labels[2]}, {said.format(costs[2], '`tier:reference`, in the view `default`')}",
+        "1  Deploys run on Fridays",
+        f"   {labels[0]}, {said.format(costs[0], 'pinned')}",
+        "2  (deleted since)",
+        f"   {labels[1]}, {costs[1]} tokens: in the view `default`",
+        f"3  {text[:77]}…",
+        f"   {labels[2]}, {said.format(costs[2], '`tier:reference`, in the view `default`')}",
         f"Headings and instructions: {found['frame']} tokens",
     ]
     for named in (receipt, receipt[:13], SESSION):
@@ -92,7 +92,7 @@ def test_the_receipt_of_a_context(
     client.apply()
     assert ctx("why").out == shown
     assert ctx("update", pinned, "--content", "As it is").code == 0
-    assert ctx("why").out.splitlines()[3] == "As it is (changed since)"
+    assert ctx("why").out.splitlines()[3] == "1  As it is (changed since)"
 
 
 def test_all_that_is_not_a_node_has_its_text_and_a_reason(
@@ -114,8 +114,8 @@ def test_all_that_is_not_a_node_has_its_text_and_a_reason(
     conversation.start()
     start = ctx("why").out
     assert ": 1 passage of a session and 1 command, " in start
-    assert "\nName the table orders everywhere\n  passage of a session, user, " in start
-    assert "\nmake test\n  command, " in start
+    assert "\n1  Name the table orders everywhere\n   passage of a session, user, " in start
+    assert "\n2  make test\n   command, " in start
     assert rule in context_of(conversation.submit("never change the exporter, please"))
     assert "final of an earlier session, matches the prompt" in ctx("why").out
     # From now on, the prompt is stored too.
@@ -153,7 +153,7 @@ def test_what_was_recalled(client: Client, ctx: Ctx, add: Add) -> None:
     assert [each["event"] for each in listed] == ["UserPromptSubmit", "SessionStart"]
     assert [[item["label"] for item in each["items"]] for each in listed] == [[f"fact:{node}"]] * 2
     last = ctx("why", "--list", "--limit=1", "--format=json").json
-    assert last == {"receipts": listed[:1], "more": 1}
+    assert last == {"receipts": listed[:1], "more": 1, "verdicts": {}}
     assert ctx("why", "--list", "--limit=1").out.endswith("  … and 1 more (--limit)\n")
     assert ctx("why").out.startswith("UserPromptSubmit for app, ")
 

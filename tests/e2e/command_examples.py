@@ -124,6 +124,7 @@ tag {A} x:1 x:2 x:3 tier:pinned
 untag {A} a:b number:1
 pin {A} {B}
 unpin {A}
+why cli --wrong 1 --instead "Own words"
 link {A} {B} --type=SUPERSEDES
 unlink {A} {B}
 summarize {A} {B} --content=Short --archive-sources

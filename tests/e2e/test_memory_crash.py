@@ -45,6 +45,8 @@ class UsedStore:
         self._ctx("task", "start", "the parser")
         self._add("A working note.", "--tag=tier:working")
         self._add("Another one.", "--tag=tier:working", "--type=decision")
+        # Its receipt has items to be marked.
+        self._ctx("query", "Node")
         self._add("Deleted.")
         self._ctx("delete", self._ids["Deleted."], "--yes")
         self._ctx("view", "create", "mine", "--query", "tag:a:b")
@@ -230,7 +232,9 @@ def test_a_power_loss_at_any_byte_of_the_log_keeps_a_valid_store(
         cut_off.write_bytes(base)
         Path(f"{cut_off}-wal").write_bytes(log[:cut])
         last = max(number for number, end in enumerate(ends) if end <= cut)
-        assert state(cut_off) == states[last], f"cut at {cut} of {len(log)}"
+        # A command may write something to the log after its change, such as a vector.
+        possible = states[last : last + (1 if cut in ends else 2)]
+        assert state(cut_off) in possible, f"cut at {cut} of {len(log)}"
         assert ctx("store", "check", "--db", str(cut_off)).code == 0
 
 

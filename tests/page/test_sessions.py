@@ -19,8 +19,10 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.agents.claude_code.hook_processes import command
+from tests.capture.conversations import Client
 from tests.conftest import Ctx
 from tests.operations.test_session_story import FIXING
+from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served, visitor
 from tests.page.served_here import served_here
 from tests.page.visits import HOSTILE, base_of, press, watch
@@ -129,6 +131,58 @@ def test_what_a_session_was_given(memory: Memory, session: str, served: Served) 
         assert "50 tokens of headings" in page
         assert "1 node<" in page
         assert "node, 40 tokens, changed since: in the view <code>default</code>" in page
+
+
+def test_what_it_was_given_is_marked_and_taken_back(
+    repo: Path, surroundings: Path, ctx: Ctx, browser: Browser
+) -> None:
+    wrong = "The API listens on port 8080."
+    for text in (wrong, "The exporter runs as the user app."):
+        assert ctx("add", "--type=fact", "--tag=tier:reference", text).code == 0
+    client = Client(surroundings / ".ctx", repo)
+    conversation = client.talk("s0ab")
+    conversation.start()
+    conversation.submit("Where does the API listen?")
+    assert ctx("hook", "apply").code == 0
+    receipt = ctx("why", "--format=json").json["receipt"]
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        address = f"/sessions/s0ab?receipt={receipt}"
+        number = "1" if "8080" in ctx("why").out.splitlines()[3] else "2"
+        item = {"receipt": receipt, "item": number}
+        for fields in ({**item, "verdict": "nonsense"}, {**item, "item": "9", "verdict": "wrong"}):
+            assert visitor.send("/sessions/s0ab/verdict", **fields).status_code in (400, 404)
+        posted = {"csrf": "x", **item, "verdict": "wrong"}
+        headers = {"Origin": visitor.origin}
+        refused = visitor.client.post(
+            f"{visitor.base}/sessions/s0ab/verdict", data=posted, headers=headers
+        )
+        assert refused.status_code == 403
+    with Served(repo) as served:
+        page = served.open(browser)
+        trouble = watch(page)
+        page.goto(page.url.removesuffix("/now") + address)
+        given = page.locator(".given > li", has_text="8080")
+        given.get_by_role("button", name="Wrong").click()
+        expect(page.locator(".messages")).to_contain_text("Marked as wrong.")
+        expect(given).to_contain_text("You marked this as wrong")
+        given.get_by_label("The right text").fill("The API listens on port 9090.")
+        given.get_by_label("The right text").press("Enter")
+        expect(given).to_contain_text("The right text")
+        start = ctx("context").out
+        assert "9090" in start
+        assert "8080" not in start
+        for _ in range(2):
+            given.get_by_role("button", name="Undo").click()
+            expect(page.locator(".messages")).to_contain_text("Taken back.")
+        start = ctx("context").out
+        assert "9090" not in start
+        assert "8080" in start
+        given.get_by_role("button", name="Useless").click()
+        expect(given).to_contain_text("You marked this as useless")
+        assert "8080" not in ctx("context").out
+        page.locator(".messages").get_by_role("button", name="Undo").click()
+        expect(given.get_by_role("button", name="Useless")).to_be_visible()
+        assert trouble == []
 
 
 def test_hostile_text_is_shown_and_runs_nothing(

@@ -313,6 +313,8 @@ def import_transcripts(options: argparse.Namespace, settings: Settings, output: 
         output.note("Nothing changed.")
     elif done.sessions:
         output.note("See `ctx sessions list` and `ctx context`.")
+        if done.change:
+            output.note(f"To undo: `ctx undo {done.change}`")
 
 
 def _refuse_other_options(options: argparse.Namespace, host: str) -> None:

@@ -48,7 +48,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_kept_files(undone.files, output)
     for path in undone.documents:
         output.note(f"{path} is in git and keeps its text. Edit it to change that.")
-    if undone.by:
+    if undone.again:
+        output.note(f"To import the sessions again: `{undone.again}`")
+    elif undone.by:
         again = "undo" if undone.change.action == "undo" else "redo"
         output.note(f"To {again}: `ctx undo {undone.by}`")
 

@@ -121,7 +121,7 @@ def search(
     )
     before = frozenset(given) - {""}
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
-    outdated = layer_rows.Withdrawn(connections)
+    outdated = layer_rows.Withdrawn(connections, project, prompt=prompt)
     news = (
         (hit, own)
         for hit, own in (*stated, *_passage_hits(found))
@@ -129,7 +129,7 @@ def search(
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
         and digest(flat(hit.text)) not in before
-        and not outdated.has(hit.session, hit.step, hit.text)
+        and not outdated.has(hit.session, hit.step, hit.text, own & found.asked, hit.node)
     )
     if order:
         words = dict(news)
@@ -161,14 +161,14 @@ def search_strictly(
     if found is None:
         return []
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
-    outdated = layer_rows.Withdrawn([connection])
+    outdated = layer_rows.Withdrawn([connection], project, prompt=prompt)
     hits = (
         (hit, own)
         for hit, own in _passage_hits(found)
         if len(own & rare) >= _FEWEST_RARE + (not own & rare & found.named)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
         and not is_known(hit)
-        and not outdated.has(hit.session, hit.step, hit.text)
+        and not outdated.has(hit.session, hit.step, hit.text, own & in_prompt)
     )
     return _hits_in_budget(hits, _STRICT_BUDGET, [])[:_MOST_STRICT]
 

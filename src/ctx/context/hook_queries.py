@@ -22,12 +22,19 @@ IMPORTED = "source:claude-mem"
 _MOST_IDS = 200
 """How many ids one statement takes."""
 
-# A node `n` that is neither superseded nor off-context nor of another project than ?1.
-_IS_VALID = (
-    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
-    " AND tag = 'tier:off-context') AND (SELECT min(tag <> 'project:' || ?1) FROM tags"
+# A node `n` of the project ?1, or of none.
+_IS_OWN = (
+    "(SELECT min(tag <> 'project:' || ?1) FROM tags"
     " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
 )
+_IS_CURRENT = (
+    f" n.superseded_by IS NULL AND {_IS_OWN}"
+    " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag"
+)
+# A node `n` that is neither superseded nor off-context nor of another project than ?1.
+_CAN_MATCH = f"{_IS_CURRENT} = 'tier:off-context')"
+# One that may be given without a prompt.
+_IS_VALID = f"{_IS_CURRENT} IN ('tier:off-context', 'verdict:useless'))"
 # Whether ctx has its own summary of the session in the tag `s`.
 _IS_CAPTURED = "EXISTS (SELECT 1 FROM sessions WHERE 'session:' || id = s.tag AND summary NOTNULL)"
 _COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
@@ -378,7 +385,7 @@ def matching_statements(
     """
     sql = (
         f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision',"
+        f" WHERE nodes_fts MATCH ?2 AND {_CAN_MATCH} AND n.type IN ('fact', 'decision',"
         " 'pattern', 'observation', 'hypothesis', 'open-question', 'task')"
         " AND (NOT EXISTS (SELECT 1 FROM tags AS s WHERE s.node_id = n.id"
         "  AND s.tag IN (SELECT value FROM json_each(?4))) OR EXISTS (SELECT 1 FROM tags AS k"
@@ -402,6 +409,16 @@ def withdrawn(connections: Sequence[Connection], session_ids: Sequence[str]) -> 
         " AND r.session <> '' AND r.session IN"
     )
     return [row[0] for row in _rows_of_nodes(connections, sql, session_ids)]
+
+
+def judged(connections: Sequence[Connection], project: str | None) -> "list[tuple[bool, str, str]]":
+    """What the user called wrong or useless: whether it is useless, the node and its text."""
+    sql = (
+        "SELECT t.tag = 'verdict:useless', n.id, n.content FROM tags AS t"
+        " JOIN nodes AS n ON n.id = t.node_id"
+        f" WHERE t.tag IN ('verdict:useless', 'verdict:wrong') AND {_IS_OWN}"
+    )
+    return [row for each in connections for row in each.execute(sql, (project or "",))]
 
 
 def excerpts_with(connection: Connection, term: str, most: int) -> int:

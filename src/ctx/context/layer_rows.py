@@ -4,7 +4,7 @@ Hooks load this module.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from sqlite3 import Connection
 from typing import Any
@@ -18,7 +18,9 @@ from ctx.memory import model, sources
 LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
-_MOST_OF_IT = 0.6
+_MOST_OF_IT, _NEARLY_ALL = 0.6, 0.8
+_NEGATIONS = frozenset("no not never none without nicht nie kein keine ohne don't doesn't".split())
+_FEWEST_TOPIC_WORDS, _MOST_TOPIC_WORDS = 2, 4
 _MOST_SHARED = 200
 _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
@@ -107,20 +109,42 @@ def words(text: str) -> set[str]:
 
 
 class Withdrawn:
-    """Tells which passages are outdated: what was made of them has been changed or deleted since.
+    """Tells which passages are outdated: what was made of them has been changed or deleted since,
+    or the user called them wrong or useless.
 
     Sessions are read when they are first asked for.
     """
 
-    def __init__(self, connections: Sequence[Connection], sessions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        connections: Sequence[Connection],
+        project: str | None,
+        sessions: Sequence[str] = (),
+        prompt: str = "",
+    ) -> None:
         self._connections = connections
+        self._prompt = prompt
+        self._judged = [
+            (is_useless, node_id, all_words(text))
+            for is_useless, node_id, text in hook_queries.judged(connections, project)
+        ]
         self._titles: dict[str, list[str]] = {}
         self._read: set[str] = set()
         self._add(sessions)
 
-    def has(self, session: str, step: str, text: str) -> bool:
+    def has(
+        self, session: str, step: str, text: str, shared: Sized = (), node_id: str = ""
+    ) -> bool:
+        """`shared` are the topic words that a text and the prompt have."""
         if session not in self._read:
             self._add([session])
+        every = all_words(text) if self._judged else set()
+        if any(
+            (node_id == judged_id or say_the_same(every, judged))
+            and not (is_useless and names_subject(self._prompt, text, shared))
+            for is_useless, judged_id, judged in self._judged
+        ):
+            return True
         own, told = words(text), flat(text)
         return any(
             title in told or is_mostly_in(words(title), own, len(own))
@@ -134,6 +158,33 @@ class Withdrawn:
             title = one_line(about.get("title")).rstrip("…")
             for step in texts(about.get("evidence")) if title else ():
                 self._titles.setdefault(step, []).append(title)
+
+
+def all_words(text: str) -> set[str]:
+    """Also the short ones."""
+    return {each.strip(_AROUND_WORDS) for each in text.lower().split()} - {""}
+
+
+def say_the_same(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
+    """Whether one of two texts, given by all their words, has those of the other and hardly more.
+
+    If a single word is another one, such as a number, a text may be the correction of the other. A
+    negation more is none of the few words that do not matter.
+    """
+    less, more = sorted((one, other), key=len)
+    if not less or len(less) < _NEARLY_ALL * len(more):
+        return False
+    return less <= more and _NEGATIONS.isdisjoint(more - less)
+
+
+def names_subject(prompt: str, text: str, shared: Sized) -> bool:
+    """Whether a prompt has a name from a text; of one without names half of its words, or a few."""
+    named = names(text)
+    if not named:
+        half = min(_MOST_TOPIC_WORDS, len(words(text)) / 2)
+        return len(shared) >= max(_FEWEST_TOPIC_WORDS, half)
+    asked = words(prompt)
+    return any(name in asked or name.rpartition("/")[2] in asked for name in named)
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

@@ -85,7 +85,7 @@ def messages(
     """
     user = connections[-1]
     passages, ages = said_by_user(user, project, session)
-    outdated = layer_rows.Withdrawn(connections, list(ages))
+    outdated = layer_rows.Withdrawn(connections, project, list(ages))
     rated = chooser.rate(passages, ages)
     rated.sort(key=lambda each: -each.worth(tokens.estimate(each.passage.text)))
     said = [layer_rows.words(line.texts[0]) for line in known]

@@ -23,6 +23,9 @@ SCRUBBED = "store.scrubbed"
 AUTHORS = "authors.corrected"
 """Nodes that were stored as the user's words by mistake were corrected."""
 
+IMPORTED = "session.imported"
+"""A past session was imported, or learnings were made of such sessions; `session` is the import."""
+
 _KEPT_DAYS = 90
 
 

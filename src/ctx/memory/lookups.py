@@ -46,6 +46,24 @@ def with_tag(connection: Connection, tag: str) -> list[NodeId]:
     return [row[0] for row in rows]
 
 
+class JudgedNode(NamedTuple):
+    """A node about which the user has said that it is wrong or useless."""
+
+    id: NodeId
+    tag: str
+    superseded_by: NodeId | None
+    metadata: str
+    """JSON."""
+
+
+def judged(connection: Connection) -> list[JudgedNode]:
+    rows = connection.execute(
+        "SELECT n.id, t.tag, n.superseded_by, n.metadata FROM tags AS t"
+        " JOIN nodes AS n ON n.id = t.node_id WHERE t.tag IN ('verdict:wrong', 'verdict:useless')"
+    )
+    return [JudgedNode._make(row) for row in rows]
+
+
 def kinds_with_tag(connection: Connection, tags: Sequence[str]) -> dict[str, dict[str, int]]:
     """For each tag, how many nodes of which kind carry it: `bugfix`, `decision`, or the type."""
     rows = connection.execute(

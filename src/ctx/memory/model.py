@@ -52,6 +52,13 @@ REFERENCE = "tier:reference"
 OFF_CONTEXT = "tier:off-context"
 REMOVED_COMMAND = "command:removed"
 """On a node whose text is a command that no context names, though sessions run it."""
+WRONG, USELESS = "verdict:wrong", "verdict:useless"
+"""What the user said about something that agents were given: about a node, or on a node with the
+text of a passage or a command. Agents are not given it again; what is useless, only with a prompt
+that names its subject."""
+JUDGED = "judged"
+"""The key of the metadata of a node with the text of such a passage or command; the value
+identifies it (`operations/verdicts.py`)."""
 TIERS = (PINNED, WORKING, REFERENCE, OFF_CONTEXT)
 """The strongest first. A node can be pinned and have one of the other tiers."""
 

@@ -190,6 +190,14 @@ def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def changes_since(connection: Connection, stamp: int, action: str) -> list[str]:
+    """The changes of one kind after a stamp."""
+    rows = connection.execute(
+        "SELECT DISTINCT change FROM records WHERE stamp > ? AND action = ?", (stamp, action)
+    )
+    return [row[0] for row in rows]
+
+
 def first_of_change(connection: Connection, change: str) -> Record:
     # All records of a change may have the same stamp.
     return _read(

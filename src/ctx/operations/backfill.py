@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ctx import clock, disk, interrupts, layout
+from ctx import clock, disk, ids, interrupts, layout
 from ctx.capture import (
     capture_off,
     capture_rules,
@@ -27,6 +27,7 @@ from ctx.hook_files import live
 from ctx.hosts.host_adapter import Transcripts
 from ctx.hosts.host_registry import FIRST
 from ctx.layout import Place
+from ctx.memory import event_log, records
 from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, worker_round
 from ctx.project import trust_check
@@ -55,6 +56,8 @@ class Options(NamedTuple):
     """A name, or a folder."""
     dry_run: bool = False
     host: str = FIRST
+    is_automatic: bool = False
+    """Whether nobody asked for it, so that `ctx undo` does not choose it."""
 
 
 class PastSession(NamedTuple):
@@ -109,6 +112,8 @@ class BackfillResult(NamedTuple):
     seconds: float
     skipped: tuple[SkippedTranscript, ...]
     """What is damaged, and why."""
+    change: str | None = None
+    """What `ctx undo` takes to undo it; None if no new session was imported."""
 
 
 def backfill(memory: Memory, wanted: Options, tick: clock.Tick = clock.no_tick) -> BackfillResult:
@@ -143,6 +148,7 @@ class _Backfill:
         self._folders: dict[str, None] = {}
         self._skipped: list[SkippedTranscript] = []
         self._unchanged = self._left_out = self._learnings = self._size = 0
+        self._id = ids.new_ulid()
 
     def done(self, seconds: float) -> BackfillResult:
         return BackfillResult(
@@ -156,6 +162,9 @@ class _Backfill:
             self._size,
             round(seconds, 3),
             tuple(dict.fromkeys(self._skipped)),
+            None
+            if self._wanted.dry_run or all(each.is_known for each in self._sessions)
+            else self._id,
         )
 
     def wanted_transcripts(self) -> Iterator[PastSession]:
@@ -219,7 +228,7 @@ class _Backfill:
             self._preview_session(past)
         else:
             interrupts.next_part()
-            with _hold_sessions(self._home):
+            with hold_sessions(self._home):
                 self._import_session(past)
 
     def _was_capture_off(self, past: PastSession) -> bool:
@@ -272,6 +281,7 @@ class _Backfill:
         if not (news or self._has_more(session)):
             self._unchanged += 1
             return
+        since = records.last_stamp(self._memory.user.connection)
         is_over = session.last_at < clock.iso(self._now_ms - _QUIET_MS)
         if is_over and session.status == session_state.ACTIVE:
             with transaction(self._connection):
@@ -283,6 +293,8 @@ class _Backfill:
                 SkippedTranscript(past.path, f"{type(error).__name__}: {error}"[:300])
             )
             return
+        if before is None:
+            self._log("synthesise", since, session.id)
         self._folders[session.folder] = None
         summaries = written.summary in written.new
         self._sessions.append(
@@ -315,11 +327,20 @@ class _Backfill:
             return session_state.COMPLETED
         return session_state.closing_status(self._connection, session_id)
 
+    def _log(self, action: str, since: int, session: str = "") -> None:
+        """Note what was imported, so that it can be undone as a whole."""
+        changes = records.changes_since(self._memory.user.connection, since, action)
+        by = "" if self._wanted.is_automatic else self._memory.session
+        data = {"by": by, "host": self._wanted.host, "session": session, "changes": changes}
+        event_log.add(self._memory.local, event_log.IMPORTED, self._id, data)
+
     def finish(self, projects: set[str | None]) -> None:
         """What is made of several sessions, also of those that an interrupted run took in."""
         for project in sorted(projects, key=str):
-            with _hold_sessions(self._home):
+            with hold_sessions(self._home):
+                since = records.last_stamp(self._memory.user.connection)
                 self._learnings += learnings.learn(self._memory, project).new
+                self._log("learn", since)
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
 
 
@@ -343,7 +364,7 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
 
 
 @contextmanager
-def _hold_sessions(home: str) -> Iterator[None]:
+def hold_sessions(home: str) -> Iterator[None]:
     """While no other process works on sessions. A round of the worker is waited for."""
     with (
         disk.explain_errors("importing sessions"),

@@ -160,7 +160,8 @@ def _tier_reason(tags: Sequence[str]) -> str:
     task = next((tag for tag in tags if tag.startswith("task:")), "")
     if tier == model.WORKING and task:
         return f"`{tier}` of the current task, in the view `default`"
-    return f"`{tier}`, in the view `default`" if tier else "in the view `default`"
+    is_given = tier and tier != model.OFF_CONTEXT
+    return f"`{tier}`, in the view `default`" if is_given else "in the view `default`"
 
 
 def _times(count: Any) -> str:

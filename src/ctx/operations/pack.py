@@ -9,7 +9,7 @@ from ctx.codebase import anchor_check, freshness
 from ctx.codebase.freshness import AvailableCode
 from ctx.codebase.indexing import Codebase
 from ctx.ids import NodeId, Ulid
-from ctx.memory import pending, receipts
+from ctx.memory import lookups, model, pending, receipts
 from ctx.memory.model import ANCHOR_TYPES, Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
@@ -140,12 +140,15 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     anchors = query._replace(tree=Or(types), names_project=False, names_task=False)
     asked = [query] if query.tree is None else [query, anchors]
 
+    connections = memory.graph.connections
+    wrong = {node_id for each in connections for node_id in lookups.with_tag(each, model.WRONG)}
+
     def in_sight(node_ids: Collection[NodeId]) -> set[NodeId]:
-        connections, now = memory.graph.connections, clock.now_ms()
+        now = clock.now_ms()
         found = (
             node_candidates.visible_nodes(connections, each, wide, now, node_ids) for each in asked
         )
-        return set().union(*found)
+        return set().union(*found) - wrong
 
     return in_sight
 

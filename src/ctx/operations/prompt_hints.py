@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, ids, tokens
+from ctx import clock, ids, terms, tokens
 from ctx.capture.injected_text import without_injected
 from ctx.context import compose, excerpt_search, layer_rows, relevance
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
@@ -102,6 +102,7 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         each
         for each in found
         if own not in each.node.tags
+        and not _is_useless(each.node, asked)
         and (each.node.metadata.get("session") in elsewhere or _file_exists(there, each.node))
     ]
     chosen = relevance.choose(asked, said, others, known)
@@ -111,6 +112,14 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         return _find_excerpts(there, session, asked, known)
     is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
     return _fitted_hints(there, chosen, _PREFACE_OF_A_FIX if is_fix else _PREFACE)
+
+
+def _is_useless(node: Node, asked: str) -> bool:
+    """Whether the user called a node useless, and the prompt does not name its subject."""
+    if model.USELESS not in node.tags:
+        return False
+    shared = terms.significant(node.content) & terms.significant(asked)
+    return not layer_rows.names_subject(asked, node.content, shared)
 
 
 def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[str]) -> PromptHints:

@@ -21,7 +21,7 @@ from ctx.hook_files import live
 from ctx.ids import NodeId, short
 from ctx.memory import event_log, lookups, pending, receipts
 from ctx.memory.graph import PROJECT
-from ctx.memory.model import Node
+from ctx.memory.model import JUDGED, Node
 from ctx.memory.query import time_filters
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -219,7 +219,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
             f"The session {session.id} is still active.",
             hint="End it first; `ctx pause` pauses capture.",
         )
-    marked = tagged_nodes(memory, session.id)
+    marked = [*tagged_nodes(memory, session.id), *_judged_passages(memory, session.id)]
     nodes = [node for node in marked if _is_only_from_session(node, session.id)]
     short_ids = memory.graph.shown([node.id for node in nodes])
     done = DeleteSessionResult(
@@ -236,22 +236,28 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     )
     if dry_run:
         return done
-    from ctx.synthesis import excerpt_table, project_commands
-    from ctx.synthesis.by_model import model_answers
-
     # First: whatever happens now, its transcript does not bring it back.
     session_table.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
+    forget_captured(memory, session.id)
+    return done._replace(change=change)
+
+
+def forget_captured(memory: Memory, session: str) -> None:
+    """Delete everything about a session that is not memory."""
+    from ctx.synthesis import excerpt_table, project_commands
+    from ctx.synthesis.by_model import model_answers
+
     with transaction(memory.local):
         tables = (event_table, receipts, event_log, model_answers, excerpt_table, project_commands)
         for table in (*tables, pending, team_table, session_table):
-            table.forget_session(memory.local, session.id)
+            table.forget_session(memory.local, session)
         # Some of them tell of it.
         contexts.forget(memory.local)
+    home = memory.environment.user_store.home
     for name in disk.names(live.path_of(home, "")):
-        if name == session.id or name.startswith(f"{session.id}."):
+        if name == session or name.startswith(f"{session}."):
             live.remove(home, name)
-    return done._replace(change=change)
 
 
 def _line(memory: Memory, session: Session, teammate: Teammate | None) -> SessionLine:
@@ -282,6 +288,16 @@ def tagged_nodes(memory: Memory, session: str) -> list[Node]:
     return list(memory.graph.nodes([node_id for ids in found for node_id in ids]))
 
 
+def _judged_passages(memory: Memory, session: str) -> list[Node]:
+    """The nodes with the text of passages that the user called wrong or useless."""
+    nodes = memory.user.nodes([each.id for each in lookups.judged(memory.user.connection)])
+    return [
+        node
+        for node in nodes
+        if JUDGED in node.metadata and node.metadata.get("session") == session
+    ]
+
+
 def _session_nodes(memory: Memory, session: Session) -> list[Node]:
     """What memory keeps of a session, in the order of its time."""
     made = [
@@ -293,7 +309,7 @@ def _session_nodes(memory: Memory, session: Session) -> list[Node]:
 def _is_only_from_session(node: Node, session: str) -> bool:
     """Whether a node was made of a session, and no other session has shown the same."""
     sessions = {tag for tag in node.tags if tag.startswith(_TAG)}
-    return (
+    return JUDGED in node.metadata or (
         node.type in ("observation", "summary")
         and sessions == {f"{_TAG}{session}"}
         and ("session" in node.metadata or node.type == "summary")

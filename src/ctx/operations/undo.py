@@ -11,6 +11,8 @@ from ctx.ids import NodeId, Ulid, short
 from ctx.memory import history, inverse_changes, records, replay, replicas
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.inverse_changes import ChangeSummary, KeptField
+from ctx.operations import undo_import
+from ctx.operations.undo_import import SessionImport
 from ctx.workspace import Memory
 
 _MOST_LISTED = 1_000
@@ -38,6 +40,8 @@ class UndoResult(NamedTuple):
     """Paths of documents that stay although their nodes are deleted."""
     documents: tuple[str, ...] = ()
     """Documents that keep the undone text, because they are in git."""
+    again: str = ""
+    """For an import of sessions, the command that imports them again: that cannot be redone."""
 
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
@@ -45,7 +49,11 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
     if text is None:
         # The last one may be in the store that is not read.
         memory.require_trust()
+    imported = undo_import.chosen(memory, text)
+    if imported and not (text is None and _is_later(memory, imported)):
+        return _undo_import(memory, imported, dry_run=dry_run)
     graphs, change_id = _chosen_change(memory, text)
+    undo_import.refuse_redo(memory, change_id)
     if dry_run:
         return UndoResult(
             inverse_changes.describe_change(graphs[0], change_id),
@@ -85,14 +93,42 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
     )
 
 
+def _is_later(memory: Memory, made: SessionImport) -> bool:
+    """Whether this session made another change after an import."""
+    try:
+        newest = _newest(memory)
+    except UsageError:
+        return False
+    every = (change for _, change in _changes(memory, None))
+    first = next((each for each in every if each == newest or each in made.changes), "")
+    return first not in made.changes
+
+
+def _undo_import(memory: Memory, made: SessionImport, *, dry_run: bool) -> UndoResult:
+    described = undo_import.summary(memory, made)
+    if dry_run:
+        what = tuple(f"session {each}" for each in made.sessions)
+        return UndoResult(described, what, (), None, again=made.again)
+    done = undo_import.undo_import(memory, made)
+    return UndoResult(described, done.what, done.kept, done.change, again=made.again)
+
+
 def list_changes(memory: Memory, session: str | None, limit: int) -> ChangeList:
     """The last changes in all stores, or all of them if the limit is 0."""
-    found = _changes(memory, session)
-    listed = [
-        inverse_changes.describe_change(graph, change_id)
-        for graph, change_id in islice(found, limit or None)
-    ]
-    return ChangeList(tuple(listed), sum(1 for _ in found))
+    found = _listed_changes(memory, session)
+    return ChangeList(tuple(islice(found, limit or None)), sum(1 for _ in found))
+
+
+def _listed_changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
+    """The changes, newest first; those of an import of sessions are one."""
+    imports = {change: made for made in undo_import.imports(memory) for change in made.changes}
+    listed: set[str] = set()
+    for graph, change_id in _changes(memory, session):
+        if (made := imports.get(change_id)) is None:
+            yield inverse_changes.describe_change(graph, change_id)
+        elif made.id not in listed:
+            listed.add(made.id)
+            yield undo_import.summary(memory, made)
 
 
 def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:

@@ -31,7 +31,7 @@ def catch_up(memory: Memory) -> int:
     """Import what hooks could not report; how many sessions that concerned."""
     found = 0
     for host, paths in find(memory).items():
-        wanted = backfill.Options(folder="", paths=tuple(paths), host=host)
+        wanted = backfill.Options(folder="", paths=tuple(paths), host=host, is_automatic=True)
         found += len(backfill.backfill(memory, wanted).sessions)
     return found
 

@@ -69,7 +69,9 @@ def reveal(memory: Memory, node_id: NodeId) -> None:
         learnings.confirm(memory, node.id)
         return
     with memory.transaction("reveal", node.scope) as change:
-        if REMOVED_COMMAND in node.tags:
+        for verdict in (model.WRONG, model.USELESS):
+            change.untag(node.id, verdict)
+        if REMOVED_COMMAND in node.tags or model.JUDGED in node.metadata:
             change.delete_node(node.id)
         elif has_layer(node):
             change.untag(node.id, OFF_CONTEXT)

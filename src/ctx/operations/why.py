@@ -16,12 +16,15 @@ from ctx.context.layer_lines import digest
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.ids import NodeId
+from ctx.markdown import flat
 from ctx.memory import receipts
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.model import Node
 from ctx.memory.receipts import HookReceipt, PackReceipt, Receipt, ReceiptItem
 from ctx.operations.context_items import layer_reason, match_reason, terms_of_words
+from ctx.operations.verdicts import Verdict, Verdicts
 from ctx.synthesis import excerpt_table
+from ctx.synthesis.excerpt_table import StoredExcerpt
 from ctx.workspace import Memory
 
 Kind = Literal[
@@ -77,6 +80,8 @@ class ReceiptNode(NamedTuple):
     kind: Kind = "node"
     reason: str = ""
     """Why it was given. A pack has the reasons of its chunks."""
+    verdict: Verdict | None = None
+    """What the user has said about it."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -97,6 +102,8 @@ class ReceiptDetails(NamedTuple):
     """For a pack: why each part is in it, and what was left out."""
     counts: Mapping[str, int] = MappingProxyType({})
     """How many there are of each kind."""
+    verdicts: Mapping[str, int] = MappingProxyType({})
+    """How many the user called `wrong` and `useless`."""
 
 
 class ReceiptList(NamedTuple):
@@ -105,6 +112,8 @@ class ReceiptList(NamedTuple):
     receipts: tuple[Receipt, ...]
     more: int = 0
     """How many older receipts there are."""
+    verdicts: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+    """By receipt, how many items the user called `wrong` and `useless`."""
 
 
 def why(memory: Memory, named: str | None) -> ReceiptDetails:
@@ -203,7 +212,13 @@ def _newest(memory: Memory, project: str | None, limit: int) -> ReceiptList:
     }
     listed = [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]
     every = receipts.ids(memory.local, project).union(by_id)
-    return ReceiptList(tuple(listed), len(every) - len(listed))
+    verdicts = Verdicts(memory)
+    counted = {each.id: verdicts.counts(each) for each in listed}
+    return ReceiptList(
+        tuple(listed),
+        len(every) - len(listed),
+        {receipt_id: words for receipt_id, words in counted.items() if words},
+    )
 
 
 def _spooled_receipts(memory: Memory) -> list[Receipt]:
@@ -237,7 +252,8 @@ def _receipt_details(memory: Memory, receipt: Receipt) -> ReceiptDetails:
     now = {node.id: node for node in memory.graph.nodes(ids)}
     states = anchor_check.check(memory, now.values())
     asked = terms_of_words(_prompt(memory, receipt))
-    items = tuple(
+    verdicts = Verdicts(memory)
+    given = (
         _given_node(memory, receipt, item, now.get(item.id), asked)._replace(
             anchors=states.get(item.id, ())
         )
@@ -245,11 +261,17 @@ def _receipt_details(memory: Memory, receipt: Receipt) -> ReceiptDetails:
         else _given_text(memory, item, asked)
         for item in receipt.items
     )
+    items = tuple(
+        each._replace(verdict=verdicts.of(receipt, item))
+        for each, item in zip(given, receipt.items, strict=True)
+    )
     item_tokens = sum(item.tokens for item in items)
     if receipt.packed is not None:
         item_tokens = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
     frame = receipt.tokens - item_tokens
-    return ReceiptDetails(*receipt[:6], frame, items, receipt.packed, counts(receipt))
+    return ReceiptDetails(
+        *receipt[:6], frame, items, receipt.packed, counts(receipt), verdicts.counts(receipt)
+    )
 
 
 def _prompt(memory: Memory, receipt: Receipt) -> str:
@@ -304,10 +326,9 @@ def _given_text(
     memory: Memory, item: ReceiptItem, asked: Mapping[str, frozenset[str]]
 ) -> ReceiptNode:
     """Something that is not a node. Its label begins with what it is."""
-    name = item.label.partition(":")[2]
     given = ReceiptNode(
         *(item.id, item.label, item.tokens, item.updated_at),
-        content=name,
+        content=item.label.partition(":")[2],
         changed=False,
         layer=item.layer,
         kind=_kind(item),
@@ -315,9 +336,8 @@ def _given_text(
     )
     if item.layer not in (SAID, WORDS):
         return given
-    session = name.rpartition(".")[0] or name
-    there = excerpt_table.at_time(memory.local, session, item.updated_at)
-    same = [each for each in there if digest(each.text) == item.digest]
+    there = excerpts_at(memory, item)
+    same = [each for each in there if item.digest in (digest(each.text), digest(flat(each.text)))]
     if not same and not item.digest and len(there) == 1:
         # Receipts of older versions have no checksum.
         same = there
@@ -327,3 +347,10 @@ def _given_text(
     is_found = item.layer == SAID
     reason = match_reason(asked, found.text, found.kind) if is_found else given.reason
     return given._replace(content=found.text, source=found.source, reason=reason)
+
+
+def excerpts_at(memory: Memory, item: ReceiptItem | ReceiptNode) -> list[StoredExcerpt]:
+    """The excerpts of the moment of a passage."""
+    name = item.label.partition(":")[2]
+    session = name.rpartition(".")[0] or name
+    return excerpt_table.at_time(memory.local, session, item.updated_at)

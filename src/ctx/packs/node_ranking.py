@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
-from ctx.memory.model import Node
+from ctx.memory.model import WRONG, Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.node_candidates import NodeText, NodeVocabulary
@@ -324,4 +324,5 @@ def _best(
             near.get(node.id, 0.0),
         )
         for node in graphs.nodes(ordered)
+        if WRONG not in node.tags
     ]

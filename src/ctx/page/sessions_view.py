@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import groupby
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
 from ctx import clock, markdown
-from ctx.operations import session_story, session_timeline, sessions
+from ctx.errors import UsageError
+from ctx.operations import judge, session_story, session_timeline, sessions, undo, why
 from ctx.operations.session_story import SessionStory, StoryFailure, StoryOptions
 from ctx.operations.session_timeline import SessionEntry
 from ctx.operations.session_turns import StoryTurn
+from ctx.operations.verdicts import TAGS
 from ctx.operations.why import chunk_kind, counts_text
 from ctx.page import html_text
 from ctx.page.rendering import first_line, local_time
@@ -224,10 +226,29 @@ def delete(request: PageRequest) -> Answer:
     return GoTo("/sessions", what, done.change or "")
 
 
+def mark(request: PageRequest) -> Answer:
+    """Mark an item of a receipt as wrong or useless, or take that back."""
+    receipt, wanted = request.field("receipt"), request.field("verdict")
+    named = quote(receipt, safe="")
+    back = f"/sessions/{quote(request.path['session'], safe='')}?receipt={named}#receipt-{named}"
+    with request.writing() as memory:
+        explained = why.why(memory, receipt)
+        item = judge.find_item(explained, request.field("item"))
+        if wanted == "undo" and item.verdict:
+            undone = undo.undo_change(memory, item.verdict.change, dry_run=False)
+            return GoTo(back, "Taken back.", undone.by or "", "Redo")
+        word = next((each for each in TAGS if each == wanted), None)
+        if word is None:
+            raise UsageError(f"There is no action {wanted[:40]!r}.")
+        done = judge.judge(memory, explained, item, word, request.field("instead"))
+    return GoTo(back, f"Marked as {word}.", done.change or "")
+
+
 ROUTES = [
     PageRoute("GET", "/sessions", timeline),
     PageRoute("GET", "/sessions/{session}", one),
     PageRoute("GET", "/sessions/{session}/markdown", download),
+    PageRoute("POST", "/sessions/{session}/verdict", mark),
     PageRoute("GET", "/sessions/{session}/delete", confirm_deletion),
     PageRoute("POST", "/sessions/{session}/delete", delete),
 ]
