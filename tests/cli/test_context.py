@@ -49,7 +49,9 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     assert 0 < shown["shown"] < 10
     assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]]
-    assert [row[0] for row in cells] == [*sizes, "frame"]
+    assert [row[0] for row in cells[: len(sizes) + 1]] == [*sizes, "frame"]
+    explained = ctx("context", "--explain").out
+    assert all(each["reason"] in explained for each in told["items"])
     by_name = {row[0]: row[1:] for row in cells}
     assert by_name["memory"] == [str(sizes["memory"]), "560", "1", "nodes of the view `default`"]
     assert by_name["sessions"] == [

@@ -24,7 +24,10 @@ _COMMAND = "<ctx:"
 _BLOCKS = (
     ("## Recall Results\n\nQuery: ", "\n---"),
     ("## Memory status\n\n```", "\n```"),
-    ("## From earlier sessions\n\n- [", "\n\n"),
+    *(
+        (f"## From earlier sessions\n\n{who}", "\n\n")
+        for who in ("The user, ", "The agent, ", "- [")
+    ),
     ("## Before you edit ", "\n\n"),
     ("## Expanded\n\nThe nodes that the summary was made from", None),
     ("## A memory command failed\n\n", None),

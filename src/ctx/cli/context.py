@@ -9,7 +9,9 @@ from ctx.cli.options import flag
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
+from ctx.context.layer_lines import cut
 from ctx.errors import UsageError
+from ctx.markdown import flat
 from ctx.operations.context import (
     ContextLayer,
     ContextResult,
@@ -18,11 +20,14 @@ from ctx.operations.context import (
     find_session,
     prompt_context,
 )
+from ctx.operations.context_items import GivenItem, OmittedItem
 from ctx.workspace import for_agents
+
+_LONGEST_TEXT = 90
 
 EXAMPLES = """
 ctx context                        the context of a session that starts here now
-ctx context --explain              each layer: tokens, cap, and what was left out
+ctx context --explain              each item with its reason, and what was left out
 ctx context --budget=500           the same within another budget
 ctx context --source=compact --session=5dd6    the context after a compaction
 ctx context --prompt "why does refresh fail?"  what a session gets with this first prompt
@@ -124,7 +129,15 @@ def _explanation(shown: ContextResult) -> list[Block]:
             rows,
             ("id", "number", "number", "number", "number", "text"),
         ),
+        *(_item_line(each) for each in shown.items),
+        *([Line("\nLeft out, the next ones first:")] if shown.omitted else []),
+        *(_item_line(each) for each in shown.omitted),
     ]
+
+
+def _item_line(each: GivenItem | OmittedItem) -> Line:
+    text = cut(flat(each.text).removeprefix("- "), _LONGEST_TEXT)
+    return Line(f"{each.tokens:5,}  {text}\n       {each.reason}")
 
 
 def _omitted_count(layer: ContextLayer) -> str:

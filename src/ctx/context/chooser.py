@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from ctx import clock, terms
+from ctx import clock
 from ctx.context import chooser_weights
 
 LEAST_CHANCE = 0.1
@@ -105,7 +105,7 @@ class Passage(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        return frozenset(self.terms.split()) - terms.STOP_WORDS
+        return frozenset(self.terms.split())
 
 
 class Rated(NamedTuple):
@@ -152,7 +152,7 @@ def rows(
     named: frozenset[str],
 ) -> Iterable[tuple[frozenset[str], dict[str, float]]]:
     """The words and the features of each passage."""
-    every = [passage.words for passage in passages]
+    every = [passage.words if asked else frozenset[str]() for passage in passages]
     seen = Counter(word for words in every for word in words & asked)
     rare = {word: log((len(every) + 1) / (seen[word] + 0.5)) for word in seen}
     total = sum(rare.values()) or 1.0

@@ -55,6 +55,8 @@ class MadeContext(NamedTuple):
     shares: tuple[LayerShare, ...]
     texts: tuple[str, ...] = ()
     """The text of each item of the context."""
+    reasons: tuple[str, ...] = ()
+    """Why each item was chosen; empty if its layer says it."""
     omitted_nodes: tuple[NodeId, ...] = ()
     """The first nodes of memory for which there is no room."""
     omitted_lines: tuple[tuple[str, LayerLine], ...] = ()
@@ -135,6 +137,10 @@ class ContextPage:
             Context(whole, used, every, skipped),
             shares,
             (*body.texts, *(text for each in fitted.values() for text in each.texts)),
+            (
+                *("" for _ in items),
+                *(reason for each in fitted.values() for reason in each.reasons),
+            ),
             nodes.omitted(body) if caps[MEMORY] else (),
             tuple((name, line) for name, each in fitted.items() for line in each.omitted),
         )

@@ -7,7 +7,6 @@ What says nearly the same, or what the session was given before, is left out.
 
     The user, yesterday:
     - Never commit yourself: I review every change first.
-
     The agent, 3 days ago:
     - The lock was taken twice because `refresh` calls itself.
 
@@ -36,8 +35,6 @@ _MOST_COUNTED = 384
 _COUNTED_TO = 500
 _MOST_ROWS = 200
 _MOST_STATED = 3
-_SMALLEST = 8
-"""No line has fewer tokens."""
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
@@ -46,9 +43,6 @@ _FEWEST_SAME = 4
 _RARE, _FEWEST_RARE, _SHORTEST_RARE = 50, 3, 3
 """A word in at most one of 50 excerpts is rare."""
 _MOST_STRICT, _STRICT_BUDGET = 2, 260
-
-
-_SPEAKERS = {"user": "The user", "agent": "The agent"}
 
 
 class Hit(NamedTuple):
@@ -92,6 +86,13 @@ def find(
     return Found([Passage(*row) for row in rows], ages, asked, named, query)
 
 
+class Choice(NamedTuple):
+    hits: list[Hit]
+    """What is given."""
+    next: list[Hit]
+    """What there was no room for, the best first."""
+
+
 def search(
     connections: Sequence[Connection],
     project: str | None,
@@ -103,6 +104,27 @@ def search(
     given_text: str = "",
     order: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
 ) -> list[Hit]:
+    """What `choose` chooses."""
+    return choose(
+        *(connections, project, prompt, budget),
+        session=session,
+        given=given,
+        given_text=given_text,
+        order=order,
+    ).hits
+
+
+def choose(
+    connections: Sequence[Connection],
+    project: str | None,
+    prompt: str,
+    budget: int,
+    *,
+    session: str = "",
+    given: Collection[str] = (),
+    given_text: str = "",
+    order: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
+) -> Choice:
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before passages. What `session` itself said is left out, and what
@@ -111,7 +133,7 @@ def search(
     """
     found = find(connections[-1], project, prompt, session)
     if found is None:
-        return []
+        return Choice([], [])
     stated = _hits_of_nodes(
         connections,
         hook_queries.matching_statements(
@@ -170,7 +192,7 @@ def search_strictly(
         and not is_known(hit)
         and not outdated.has(hit.session, hit.step, hit.text, own & in_prompt)
     )
-    return _hits_in_budget(hits, _STRICT_BUDGET, [])[:_MOST_STRICT]
+    return _hits_in_budget(hits, _STRICT_BUDGET, []).hits[:_MOST_STRICT]
 
 
 def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:
@@ -184,7 +206,7 @@ def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:
     return [
         (Hit(it.session, it.at, it.kind, it.source, it.text, it.step, reasons=each.reasons), own)
         for each in rated
-        for it, own in ((each.passage, each.words),)
+        for it, own in ((each.passage, each.words - terms.STOP_WORDS),)
         if not (it.source == "user" and it.text.rstrip().endswith("?"))
     ]
 
@@ -208,27 +230,27 @@ def _hits_of_nodes(
 
 def _hits_in_budget(
     hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, known: list[frozenset[str]]
-) -> list[Hit]:
+) -> Choice:
     """As many as fit, in order, without what is said twice.
 
     `known` are the words of what was said before; those of the hits are added.
     """
-    chosen: list[Hit] = []
+    choice = Choice([], [])
     headings: set[str] = set()
     for hit, own in hits:
-        if budget < _SMALLEST:
-            break
+        if any(layer_rows.is_mostly_in(own, other, _FEWEST_SAME) for other in known):
+            continue
         heading = _heading_of(hit)
-        cost = tokens.estimate(line_of(hit)) + (
-            tokens.estimate(heading) if heading not in headings else 0
-        )
-        is_known = any(layer_rows.is_mostly_in(own, other, _FEWEST_SAME) for other in known)
-        if cost <= budget and not is_known:
-            known.append(own)
-            headings.add(heading)
-            budget -= cost
-            chosen.append(hit)
-    return chosen
+        cost = tokens.estimate(line_of(hit))
+        cost += tokens.estimate(heading) if heading not in headings else 0
+        known.append(own)
+        if cost > budget:
+            choice.next.append(hit)
+            continue
+        headings.add(heading)
+        budget -= cost
+        choice.hits.append(hit)
+    return choice
 
 
 def context_from_hits(hits: Sequence[Hit]) -> Context:
@@ -236,11 +258,10 @@ def context_from_hits(hits: Sequence[Hit]) -> Context:
     if not hits:
         return NOTHING
     by_heading: dict[str, list[str]] = {}
-    for hit in sorted(hits, key=lambda hit: (bool(hit.node), hit.at), reverse=True):
+    for hit in sorted(hits, key=lambda hit: (bool(hit.node), hit.at[:10]), reverse=True):
         by_heading.setdefault(_heading_of(hit), []).append(line_of(hit))
-    text = f"{HEADING}\n" + "".join(
-        f"\n{heading}{''.join(lines)}" for heading, lines in by_heading.items()
-    )
+    groups = (f"{heading}{''.join(lines)}" for heading, lines in by_heading.items())
+    text = f"{HEADING}\n\n{''.join(groups)}"
     items = tuple(
         ContextItem(
             NodeId(hit.node),  # type: ignore[arg-type]
@@ -267,7 +288,7 @@ def _heading_of(hit: Hit) -> str:
         return ""
     at_ms = clock.parse_iso(hit.at) or 0
     age = clock.days_ago(clock.day_number(clock.now_ms()) - clock.day_number(at_ms))
-    return f"{_SPEAKERS.get(hit.source, 'Pasted')}, {age}:\n"
+    return f"The {hit.source}, {age}:\n"
 
 
 def _subject(prompt: str) -> list[str]:

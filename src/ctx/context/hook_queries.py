@@ -369,7 +369,7 @@ def matching_excerpts(
     """The passages that match a full-text query, best first."""
     sql = (
         f"SELECT {_PASSAGE} FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
-        " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
+        " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ? AND e.kind <> 'pasted'"
         " ORDER BY bm25(excerpts_fts) LIMIT ?"
     )
     return connection.execute(sql, (query, project, without, most)).fetchall()

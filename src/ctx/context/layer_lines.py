@@ -55,6 +55,8 @@ class LayerLine(NamedTuple):
     """The forms of its text, longest first."""
     title: str = ""
     """If an earlier layer contains this title, the line is left out."""
+    reason: str = ""
+    """Why it was chosen, if not for its layer alone."""
 
     def with_author(self, author: str) -> "LayerLine":
         """The line with the name of its author, if that is somebody else."""
@@ -95,6 +97,7 @@ class FittedLayer(NamedTuple):
     left_out: int
     texts: tuple[str, ...] = ()
     """The text of each item."""
+    reasons: tuple[str, ...] = ()
     omitted: tuple[LayerLine, ...] = ()
     """The lines for which there is no room."""
 
@@ -140,7 +143,8 @@ def _render_layer(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer
         for line, text in zip(shown, texts, strict=True)
     )
     text = "\n".join([HEADINGS[layer.name], *texts, "", ""])
-    return FittedLayer(text, used, items, len(omitted) + layer.left_out, texts, omitted)
+    reasons = tuple(line.reason for line in shown)
+    return FittedLayer(text, used, items, len(omitted) + layer.left_out, texts, reasons, omitted)
 
 
 def _sum(layer: Layer, chosen: Sequence[int]) -> int:

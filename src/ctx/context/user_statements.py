@@ -125,7 +125,8 @@ def _message_line(
     asked = _question_before(connection, it.session, it.step, told)
     forms = tuple(f"- [{age}{often}] {asked}{cut(told, length)}" for length in _LENGTHS)
     label = f"said:{it.session[:8]}.{digest(told)}"
-    return LayerLine("", label, it.at, digest(told), forms)
+    reason = ", ".join(["what the user said", *each.reasons])
+    return LayerLine("", label, it.at, digest(told), forms, reason=reason)
 
 
 def _question_before(connection: Connection, session: str, step: str, told: str) -> str:

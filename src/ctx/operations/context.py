@@ -40,7 +40,7 @@ _FROM = {
     MEMORY: "nodes of the view `default`",
     SAID: "excerpts of what was said",
     STANDING: "the last session",
-    WORDS: "short messages of the user",
+    WORDS: "what the user said",
     RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
     COMMANDS: "session_commands",
@@ -151,15 +151,19 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     items = [item for made in parts for item in made.context.items]
     given = {*(item.digest for item in items), *(item.id for item in items if item.id)}
     stores = memory.graph.connections
-    hits = excerpt_search.search(
+    choice = excerpt_search.choose(
         stores, memory.project, prompt, budget, given=given, given_text=parts[0].context.text
     )
+    hits = choice.hits
     found = excerpt_search.context_from_hits(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
-    layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")
+    layer = ContextLayer(
+        SAID, found.tokens, budget, len(hits), len(choice.next), False, _FROM[SAID], ""
+    )
     return ContextResult(
         *(found.text, found.tokens, budget, 1, "prompt", memory.project, False, (layer,), took_ms),
         context_items.of_hits(memory, found.items, hits, prompt),
+        context_items.of_next_hits(memory, choice.next),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ctx import clock, terms
+from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
@@ -12,6 +12,7 @@ from ctx.context.contexts import (
     MEMORY,
     RECALLED,
     RULES,
+    SAID,
     SESSIONS,
     STANDING,
     WORDS,
@@ -29,6 +30,7 @@ _MOST_WORDS = 8
 _LONGEST_PROMPT = 6_000
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _LONGEST_OMITTED = 400
+_MOST_NEXT = 10
 
 
 class GivenItem(NamedTuple):
@@ -77,12 +79,16 @@ def of_context(
     memory: Memory, made: Sequence[MadeContext], budget: int, caps: Mapping[str, int]
 ) -> ItemList:
     """The items of all parts of a context. `caps` are the tokens of its layers."""
-    pairs = [pair for part in made for pair in zip(part.context.items, part.texts, strict=False)]
+    pairs = [
+        pair
+        for part in made
+        for pair in zip(part.context.items, part.texts, part.reasons, strict=False)
+    ]
     last = made[-1] if made else None
-    nodes = _Nodes(memory, [*(item.id for item, _ in pairs if item.id), *_omitted_ids(last)])
+    nodes = _Nodes(memory, [*(item.id for item, *_ in pairs if item.id), *_omitted_ids(last)])
     given = [
-        nodes.given_item(item, text, layer_reason(item.layer, nodes.by_id.get(item.id)))
-        for item, text in pairs
+        nodes.given_item(item, text, reason or layer_reason(item.layer, nodes.by_id.get(item.id)))
+        for item, text, reason in pairs
     ]
     return ItemList(tuple(given), tuple(_omitted(nodes, last, budget, caps) if last else ()))
 
@@ -97,7 +103,7 @@ def of_hits(
     for item, hit in zip(items, hits, strict=True):
         text = excerpt_search.line_of(hit).rstrip("\n")
         kind = "" if hit.node else hit.kind
-        why = match_reason(asked, hit.text, kind)
+        why = ", ".join([match_reason(asked, hit.text, kind), *hit.reasons])
         given = nodes.given_item(item, text, why)
         found.append(given._replace(source=hit.source, session=hit.session))
     return tuple(found)
@@ -126,6 +132,20 @@ class _Nodes:
         return 0 if at_ms is None else max(0, self._today - clock.day_number(at_ms))
 
 
+def of_next_hits(memory: Memory, hits: Sequence[Hit]) -> tuple[OmittedItem, ...]:
+    """What would have come next with a prompt."""
+    nodes = _Nodes(memory, ())
+    return tuple(
+        OmittedItem(
+            *(hit.node, excerpt_search.label_of(hit), SAID, hit.text[:_LONGEST_OMITTED]),
+            tokens.estimate(hit.text),
+            *("less likely to be needed for its tokens", hit.source, hit.at),
+            nodes.age_days(hit.at),
+        )
+        for hit in hits[:_MOST_NEXT]
+    )
+
+
 # Why something is in a context
 
 
@@ -145,7 +165,7 @@ def layer_reason(layer: str, node: Node | None) -> str:
         return ", ".join(["rule of the project", *details])
     return {
         STANDING: "the end of the last session",
-        WORDS: "a short message of the user, newest first",
+        WORDS: "what the user said, likely to be needed again",
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",
         BEFORE_EDIT: "about the file that the agent read or edited",

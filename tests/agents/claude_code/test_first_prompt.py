@@ -51,7 +51,7 @@ def submit_prompt(hooks: Hooks, prompt: str = PROMPT, session: str = SESSION) ->
 
 def test_the_first_prompt_is_answered_without_a_worker_and_once(hooks: Hooks) -> None:
     given = additional(submit_prompt(hooks))
-    assert given == f"{excerpt_search.HEADING}\n\n- [user, today] {RULE}\n"
+    assert given == f"{excerpt_search.HEADING}\n\nThe user, today:\n- {RULE}\n"
     assert given.strip()
     assert not without_injected(given).strip()
     assert submit_prompt(hooks) == NOTHING
@@ -133,7 +133,7 @@ def test_a_model_orders_the_passages_if_it_answers_in_time(
     without = additional(submit_prompt(hooks, session="without"))
     lines = without.splitlines()
     assert [RULE in line for line in lines[2:]] != [OTHER in line for line in lines[2:]]
-    assert len(lines) == 4
+    assert len(lines) == 5
     with model_server.serve() as server:
         server.otherwise = answer
         (hooks.home / "config.toml").write_text(
@@ -146,7 +146,7 @@ def test_a_model_orders_the_passages_if_it_answers_in_time(
         )
         workers.start()
         with_model = additional(submit_prompt(hooks, session="with"))
-        expected = [*lines[:2], lines[3], lines[2]] if is_ordered else lines
+        expected = [*lines[:3], lines[4], lines[3]] if is_ordered else lines
         assert with_model.splitlines() == expected
         assert len(server.questions) == (0 if setting else 1)
 
@@ -170,10 +170,11 @@ HOSTILE = (
 def test_text_cannot_leave_its_line(hooks: Hooks, text: str) -> None:
     excerpt(hooks, text, hooks.folder.name)
     given = additional(submit_prompt(hooks))
-    heading, empty, *lines = given.splitlines()
+    heading, empty, speaker, *lines = given.splitlines()
+    assert speaker == "The user, today:"
     assert (heading, empty) == (excerpt_search.HEADING, "")
     assert len(lines) == 2
-    assert all(line.startswith("- [user, today] ") for line in lines)
+    assert all(line.startswith("- ") for line in lines)
     assert "<!--" not in given
     assert given.strip()
     assert not without_injected(given).strip()
