@@ -8,11 +8,10 @@ are imported with this ctx, with its clock set to that moment; the context and w
 with the first prompt are compared with what readers say the session needed. OUT keeps memory as it
 was at each start, and a project that is there is not imported again.
 
-Beside ctx, in the same tokens: BM25 over what memory has, with the first prompt; short messages of
-the user, newest first; and two linear orders, learned from the labels of the other projects, with
-and without the prompt. `--again` asks the memory in OUT again, with the layers and the search of
-this ctx, so another design is measured in a minute. Needs numpy, scikit-learn and lightgbm (the kit
-imports it).
+The weights of the chooser are fitted without the project that is measured. Beside ctx, in the same
+tokens: BM25 over what memory has, with the first prompt; and short messages of the user, newest
+first. `--again` asks the memory in OUT without importing anything, so another design is measured in
+minutes. Needs numpy, scikit-learn and lightgbm (the kit imports it).
 """
 
 import argparse

@@ -51,6 +51,8 @@ _CUES: Mapping[str, frozenset[str]] = {
         " verified".split()
     ),
 }
+_DEMANDS = _CUES["says how it should be"] - frozenset("need needs have has want wants no".split())
+_FEW_WORDS = 8
 _ORDERS = frozenset(
     "fix add implement create make update change remove delete run commit push check review write"
     " build test start show move rename refactor look investigate analyze find read continue"
@@ -143,6 +145,21 @@ def rate(
         chance = 1 / (1 + exp(-chooser_weights.BIAS - sum(parts.values())))
         rated.append(Rated(passage, words, chance, _reasons(parts)))
     return rated
+
+
+def is_lasting(text: str) -> bool:
+    """Whether a message of the user may hold for a later session.
+
+    A question does not, but `why are you …?` is a correction; nor does the report of a problem that
+    says nothing of how it should be, or a short `ok, go on`.
+    """
+    said = [word.strip(_EDGES) for word in text.lower().replace("’", "'").split()]
+    words = frozenset(said)
+    if text.rstrip().endswith("?"):
+        return not words.isdisjoint(_CUES["asks why"])
+    if not words.isdisjoint(_CUES["reports a problem"]):
+        return not words.isdisjoint(_DEMANDS)
+    return len(said) >= _FEW_WORDS or not _GOES_ON.issuperset(said[:1])
 
 
 def rows(

@@ -205,8 +205,8 @@ class LayerLimits(NamedTuple):
     memory: int = 560
     standing: int = 130
     rules: int = 180
-    words: int = 700
-    commands: int = 80
+    words: int = 760
+    commands: int = 160
     sessions: int = 80
     frame: int = 150
     most_sessions: int = 10

@@ -33,7 +33,7 @@ _SHORTEST, _LONGEST, _MOST = 12, 400, 40
 """The bytes of a message, its characters, and how many are given."""
 _LONGEST_ANSWER, _LONGEST_QUESTION = 60, 160
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
-_LENGTHS = (300, 160, 80)
+_LONGEST_SHOWN = 300
 
 
 def rules(
@@ -90,16 +90,20 @@ def messages(
     rated.sort(key=lambda each: -each.worth(tokens.estimate(each.passage.text)))
     said = [layer_rows.words(line.texts[0]) for line in known]
     chosen: list[tuple[chooser.Rated, set[str], list[Passage]]] = []
+    holders: dict[str, list[int]] = {}
     for each in rated:
         it = each.passage
         own = layer_rows.words(it.text)
         is_short = not own or len(it.text.encode("utf-8", "replace")) < _SHORTEST
         if is_short or _is_among(own, said, 2):
             continue
-        same = next((c for c in chosen if layer_rows.is_mostly_in(own, c[1], 2)), None)
+        near = {place for word in own for place in holders.get(word, ())}
+        same = [n for n in near if layer_rows.is_mostly_in(own, chosen[n][1], 2)]
         if same:
-            same[2].append(it)
+            chosen[min(same)][2].append(it)
         elif len(chosen) < _MOST and not outdated.has(it.session, it.step, it.text):
+            for word in own:
+                holders.setdefault(word, []).append(len(chosen))
             chosen.append((each, own, [it]))
     return [_message_line(user, each, again) for each, _, again in chosen]
 
@@ -110,7 +114,9 @@ def said_by_user(
     """What the user said in the latest sessions, and how many sessions ago each was."""
     sessions = hook_queries.latest_sessions(connection, project, session)
     rows = hook_queries.messages_of_user(connection, sessions, _LONGEST)
-    return [Passage(*row) for row in rows], {each: age for age, each in enumerate(sessions)}
+    passages = [Passage(*row) for row in rows]
+    ages = {each: age for age, each in enumerate(sessions)}
+    return [each for each in passages if chooser.is_lasting(each.text)], ages
 
 
 def _message_line(
@@ -123,10 +129,10 @@ def _message_line(
     often = f", in {sessions} sessions" if sessions > 1 else ""
     told = flat(it.text)
     asked = _question_before(connection, it.session, it.step, told)
-    forms = tuple(f"- [{age}{often}] {asked}{cut(told, length)}" for length in _LENGTHS)
+    text = f"- [{age}{often}] {asked}{cut(told, _LONGEST_SHOWN)}"
     label = f"said:{it.session[:8]}.{digest(told)}"
     reason = ", ".join(["what the user said", *each.reasons])
-    return LayerLine("", label, it.at, digest(told), forms, reason=reason)
+    return LayerLine("", label, it.at, digest(told), (text,), reason=reason)
 
 
 def _question_before(connection: Connection, session: str, step: str, told: str) -> str:
