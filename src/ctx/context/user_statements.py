@@ -95,10 +95,10 @@ def messages(
         it = each.passage
         own = layer_rows.words(it.text)
         is_short = not own or len(it.text.encode("utf-8", "replace")) < _SHORTEST
-        if is_short or _is_among(own, said, 2):
+        if is_short or _is_among(own, said, _FEWEST_SHARED):
             continue
         near = {place for word in own for place in holders.get(word, ())}
-        same = [n for n in near if layer_rows.is_mostly_in(own, chosen[n][1], 2)]
+        same = [n for n in near if _is_restated(own, chosen[n][1])]
         if same:
             chosen[min(same)][2].append(it)
         elif len(chosen) < _MOST and not outdated.has(it.session, it.step, it.text):
@@ -161,6 +161,11 @@ def _without_similar(lines: Iterable[LayerLine]) -> Iterator[LayerLine]:
 
 def _is_among(words: set[str], known: Iterable[set[str]], fewest: int) -> bool:
     return any(layer_rows.is_mostly_in(words, other, fewest) for other in known)
+
+
+def _is_restated(own: set[str], other: set[str]) -> bool:
+    """Whether two messages say the same, and not one of them much more."""
+    return layer_rows.is_mostly_in(own, other, 2) and len(other) <= 2 * len(own) + 1
 
 
 def _in_budget(lines: Iterable[LayerLine], most_tokens: int) -> Iterator[LayerLine]:
