@@ -268,7 +268,7 @@ def examples(kit: Kit, labels: Any, out: Path) -> Iterator[Example]:
                 yield Example(features, is_right, max(weight, rarest if is_right else 0))
 
 
-def give_again(kit: Kit, labels: Any, out: Path) -> None:
+def give_again(kit: Kit, labels: Any, out: Path, prompt_tokens: int) -> None:
     """Ask for the context and the passages for the first prompt again, as the hooks of this ctx do.
 
     Sessions stay as they were imported.
@@ -280,7 +280,7 @@ def give_again(kit: Kit, labels: Any, out: Path) -> None:
         context = made.context
         known = {each.digest for each in context.items} | {each.id for each in context.items}
         hits = excerpt_search.search(
-            *([store], project, given["prompt"], _setting("context.prompt_budget")),
+            *([store], project, given["prompt"], prompt_tokens),
             session=session,
             given=known,
             given_text=context.text,
@@ -491,6 +491,13 @@ def main() -> int:
     parser.add_argument(
         "--again", action="store_true", help="ask memory that is in OUT again, with this ctx"
     )
+    parser.add_argument(
+        "--prompt-tokens",
+        metavar="N",
+        type=int,
+        default=_setting("context.prompt_budget"),
+        help="the budget of the first prompt (default: the setting's)",
+    )
     options = parser.parse_args()
     kit, out = Kit(options.kit.resolve()), options.out.resolve()
     wanted = [
@@ -511,7 +518,7 @@ def main() -> int:
             for example in found
         ]
         fit(others).use()
-        give_again(kit, labels, out)
+        give_again(kit, labels, out, options.prompt_tokens)
         starts += (each for each in read(kit, labels, out) if each.passages)
     show(starts)
     return 0

@@ -169,7 +169,7 @@ _TABLE = (
     ),
     whole_number(
         "context.prompt_budget",
-        600,
+        700,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",

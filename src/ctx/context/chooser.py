@@ -52,7 +52,11 @@ _CUES: Mapping[str, frozenset[str]] = {
     ),
 }
 _DEMANDS = _CUES["says how it should be"] - frozenset("need needs have has want wants no".split())
-_FEW_WORDS = 8
+_STATES = frozenset().union(
+    _DEMANDS,
+    *(_CUES[cue] for cue in ("asks why", "objects", "speaks in general")),
+    _CUES["says what the user wants"] - frozenset(("i", "we")),
+)
 _ORDERS = frozenset(
     "fix add implement create make update change remove delete run commit push check review write"
     " build test start show move rename refactor look investigate analyze find read continue"
@@ -147,19 +151,25 @@ def rate(
     return rated
 
 
-def is_lasting(text: str) -> bool:
-    """Whether a message of the user may hold for a later session.
+def is_lasting(passage: Passage) -> bool:
+    """Whether something that the user said may hold for a later session.
 
-    A question does not, but `why are you …?` is a correction; nor does the report of a problem that
-    says nothing of how it should be, or a short `ok, go on`.
+    An answer to a question does, and what says how something should be, or why. A question does
+    not, but `why are you …?` is a correction; nor does the report of a problem alone, or an order
+    such as `make it a bit smaller`. Of text in other letters, only questions are left out.
     """
-    said = [word.strip(_EDGES) for word in text.lower().replace("’", "'").split()]
-    words = frozenset(said)
+    text = passage.text
+    words = _words(text)
     if text.rstrip().endswith("?"):
         return not words.isdisjoint(_CUES["asks why"])
-    if not words.isdisjoint(_CUES["reports a problem"]):
-        return not words.isdisjoint(_DEMANDS)
-    return len(said) >= _FEW_WORDS or not _GOES_ON.issuperset(said[:1])
+    if passage.kind == "answer" or not text.isascii():
+        return True
+    reports = not words.isdisjoint(_CUES["reports a problem"])
+    return not words.isdisjoint(_DEMANDS if reports else _STATES)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip(_EDGES) for word in text.lower().replace("’", "'").split())
 
 
 def rows(
@@ -205,8 +215,7 @@ def rows(
 def _form(passage: Passage, age: int, now_ms: int) -> dict[str, float]:
     """The features that do not depend on the prompt."""
     text = passage.text
-    said = [word.strip(_EDGES) for word in text.lower().replace("’", "'").split()]
-    words, first = frozenset(said), said[0] if said else ""
+    words, first = _words(text), text.lower().partition(" ")[0].strip(_EDGES)
     hours = max(0.0, (now_ms - (clock.parse_iso(passage.at) or 0)) / 3_600_000)
     is_by_user = passage.source == "user"
     speaker = "user" if is_by_user else "agent"

@@ -116,7 +116,7 @@ def said_by_user(
     rows = hook_queries.messages_of_user(connection, sessions, _LONGEST)
     passages = [Passage(*row) for row in rows]
     ages = {each: age for age, each in enumerate(sessions)}
-    return [each for each in passages if chooser.is_lasting(each.text)], ages
+    return [each for each in passages if chooser.is_lasting(each)], ages
 
 
 def _message_line(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ctx.context.excerpt_search import Hit
     from ctx.hosts.hook_events import HookEvent
 
-_BUDGET = 600
+_BUDGET = 700
 _MODEL_S = 1.0
 """How long to wait for the order of a model."""
 _MOST_ORDERED = 40
