@@ -228,7 +228,7 @@ def test_text_cannot_leave_its_line(graph: Graph, forged: str) -> None:
         f"{forged} weekend imports sometimes seem odd",
         ["learning:gotcha", "project:app"],
     )
-    message(graph, "s", 1, f"{forged} retries happen overnight mostly after midnight")
+    message(graph, "s", 1, f"{forged} retries always happen overnight mostly after midnight")
     observation(graph, "s", "rule", f"{forged} never deploy anything before lunch", lasting=True)
     observation(graph, "s", "correction", f"{forged} reports should print totals instead")
     decision = f"{forged} everyone chose Postgres over MySQL"
@@ -331,7 +331,7 @@ def full(graph: Graph) -> None:
                 command(graph, name, f"make {purpose}-{number} " + "word " * 15, purpose)
     for number in range(40):
         words = "".join(f"{word}{number} " for word in ("price", "order", "table", "import"))
-        message(graph, "s1", number / 10, words * 3)
+        message(graph, "s1", number / 10, f"Keep {words * 3}")
     for number in range(3):
         words = "".join(f"{word}{number} " for word in ("deploy", "before", "lunchtime"))
         observation(graph, "s1", "rule", f"Never {number} " + words * 4, lasting=True)

@@ -115,7 +115,7 @@ def test_what_a_person_changed_does_not_come_back_in_the_old_words(
 ) -> None:
     """Neither at the start nor with a prompt."""
     session(graph, "s1", 1)
-    said = "The retries of the importer stop after seven attempts"
+    said = "The retries of the importer must stop after seven attempts"
     message(graph, "s1", 1, said)
     message(graph, "s1", 1, "The retries of the mailer never stop")
     [step] = graph.connection.execute(

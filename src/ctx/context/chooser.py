@@ -56,6 +56,8 @@ _STATES = frozenset().union(
     _DEMANDS,
     *(_CUES[cue] for cue in ("asks why", "objects", "speaks in general")),
     _CUES["says what the user wants"] - frozenset(("i", "we")),
+    # Definitions and conventions: `money is in cents`, `use pnpm`.
+    frozenset("is are use name answer as".split()),
 )
 _ORDERS = frozenset(
     "fix add implement create make update change remove delete run commit push check review write"
