@@ -204,7 +204,7 @@ def test_passages_that_share_several_rare_words(memory: Memory) -> None:
         say(memory, f"Chapter {number}: the oauth of a callback is described, as always.")
     rare = "The consent of the popup refuses my redirect_uri, which origins are authorized?"
     given = hints_for(memory, rare)
-    assert given.text == f"## From earlier sessions\n\n- [agent, today] {SAID}\n"
+    assert given.text == f"## From earlier sessions\n\nThe agent, today:\n- {SAID}\n"
     assert [item.layer for item in given.items] == ["said"]
     assert hints_for(memory, "The oauth of the callback is refused, as always") == NOTHING
     assert hints_for(memory, "https://example.org/redirect_uri/popup/consent/origins") == NOTHING
