@@ -48,8 +48,8 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     shown = next(each for each in told["layers"] if each["name"] == "sessions")
     assert 0 < shown["shown"] < 10
     assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
-    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]]
-    assert [row[0] for row in cells[: len(sizes) + 1]] == [*sizes, "frame"]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows[1 : len(sizes) + 2]]
+    assert [row[0] for row in cells] == [*sizes, "frame"]
     explained = ctx("context", "--explain").out
     assert all(each["reason"] in explained for each in told["items"])
     by_name = {row[0]: row[1:] for row in cells}

@@ -129,15 +129,15 @@ def _explanation(shown: ContextResult) -> list[Block]:
             rows,
             ("id", "number", "number", "number", "number", "text"),
         ),
-        *(_item_line(each) for each in shown.items),
-        *([Line("\nLeft out, the next ones first:")] if shown.omitted else []),
-        *(_item_line(each) for each in shown.omitted),
+        *(line for each in shown.items for line in _item_lines(each)),
+        *([Line(""), Line("Left out, the next ones first:")] if shown.omitted else []),
+        *(line for each in shown.omitted for line in _item_lines(each)),
     ]
 
 
-def _item_line(each: GivenItem | OmittedItem) -> Line:
+def _item_lines(each: GivenItem | OmittedItem) -> list[Line]:
     text = cut(flat(each.text).removeprefix("- "), _LONGEST_TEXT)
-    return Line(f"{each.tokens:5,}  {text}\n       {each.reason}")
+    return [Line(f"{each.tokens:5,}  {text}"), Line(f"       {each.reason}")]
 
 
 def _omitted_count(layer: ContextLayer) -> str:

@@ -86,9 +86,6 @@ _SAID_AS = {
     "objects (agent)": "says what is different",
     "speaks in general (agent)": "speaks in general",
     "in a short message": "a short message of the user",
-    "matches the prompt": "matches the prompt well",
-    "shares words with the prompt": "shares words with the prompt",
-    "shares names with the prompt": "shares names with the prompt",
     "is of a session about the same": "its session was about the same",
     "is of a session about the same, by the user": "its session was about the same",
 }

@@ -223,7 +223,8 @@ def _omitted(
     for layer, line in last.omitted_lines:
         node = nodes.by_id.get(line.id)  # type: ignore[call-overload]
         yield OmittedItem(
-            *(line.id, line.label, layer, line.texts[0][:_LONGEST_OMITTED], 0),
+            *(line.id, line.label, layer, line.texts[0][:_LONGEST_OMITTED]),
+            tokens.estimate(line.texts[0]),
             _no_room(layer, caps.get(layer, 0)),
             node.source if node else sources.AGENT,
             *(line.updated_at, nodes.age_days(line.updated_at)),
