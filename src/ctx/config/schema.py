@@ -159,11 +159,10 @@ _TABLE = (
     whole_number(
         "retrieval.narrative_days", 7, 0, _DAYS, "Days of log entries that a pack considers."
     ),
-    # The context at session start. The caps scale with the budget.
+    # The context at session start.
     whole_number(
         "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
     ),
-    whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
     whole_number(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
@@ -174,7 +173,6 @@ _TABLE = (
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",
     ),
-    whole_number("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
     whole_number(
         "view.default_budget", 50_000, 100, _TOKENS, "Token budget of the view `default`."
     ),
@@ -344,11 +342,13 @@ WITHOUT_EFFECT = (
     "context.max_functions",
     "context.max_learnings",
     "context.max_observations",
+    "context.max_sessions",
     "context.memory_cap",
     "context.min_learning_confidence",
     "context.observations_cap",
     "context.prompt_ms",
     "context.rules_cap",
+    "context.session_index_cap",
     "context.standing_cap",
     "context.worker_timeout_s",
     "gc.tracked_keep_days",

@@ -214,9 +214,5 @@ class LayerLimits(NamedTuple):
 
 
 def from_config(config: "Config") -> LayerLimits:
-    """The limits in the settings."""
-    return LayerLimits(
-        sessions=config.integer("context.session_index_cap"),
-        frame=config.integer("context.reserve"),
-        most_sessions=config.integer("context.max_sessions"),
-    )
+    """The limits with what the settings change."""
+    return LayerLimits(frame=config.integer("context.reserve"))

@@ -33,8 +33,6 @@ LAYER_NAMES = {
     SESSIONS: "Recent sessions",
     SAID: "From earlier sessions",
 }
-_LIMITS = {SESSIONS: "context.max_sessions"}
-"""The settings that limit the number of items of a layer."""
 _MOST_HIDDEN = 20
 _MOST_ITEMS = 50
 """Items of a layer that are shown one by one."""
@@ -145,9 +143,7 @@ def _omitted(result: ContextResult, layer: ContextLayer) -> ShownLayer | None:
     more = layer.problem
     if rest:
         at_least = " or more" if layer.more_left_out else ""
-        limit = _LIMITS.get(layer.name)
-        setting = f", because of the setting `{limit}`" if limit and not named else ""
-        more = f"{rest:,}{at_least} more{setting}"
+        more = f"{rest:,}{at_least} more"
     return ShownLayer(layer.name, LAYER_NAMES[layer.name], named, more=more)
 
 
