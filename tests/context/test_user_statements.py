@@ -144,3 +144,12 @@ def test_what_a_person_changed_does_not_come_back_in_the_old_words(
             case "exclude":
                 change.tag(made, "tier:off-context")
     assert given() == []
+
+
+def test_a_value_that_was_changed_later_replaces_the_earlier_one(graph: Graph) -> None:
+    for name, days, seconds in (("s1", 9, 30), ("s2", 5, 60), ("s3", 1, 90)):
+        session(graph, name, days)
+        message(graph, name, days, f"Keep the timeout of the exporter at {seconds} seconds")
+    assert section(text_of(graph, USUAL), "What the user said") == [
+        "- [yesterday, in 3 sessions] Keep the timeout of the exporter at 90 seconds",
+    ]

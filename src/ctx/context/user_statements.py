@@ -80,8 +80,8 @@ def messages(
 ) -> list[LayerLine]:
     """What the user said, the likeliest to be needed again first.
 
-    What was said in several sessions is one line, with their number and the last day. What is
-    `known` is left out.
+    What was said in several sessions is one line: its last wording and day, with their number. What
+    is `known` is left out.
     """
     user = connections[-1]
     passages, ages = said_by_user(user, project, session)
@@ -122,9 +122,10 @@ def said_by_user(
 def _message_line(
     connection: Connection, each: chooser.Rated, again: Sequence[Passage]
 ) -> LayerLine:
-    it, last = each.passage, max(passage.at for passage in again)
+    # What was said last holds: a value in it may have changed.
+    it = max(again, key=lambda passage: passage.at)
     today = clock.day_number(clock.now_ms())
-    age = clock.days_ago(today - clock.day_number(clock.parse_iso(last) or 0))
+    age = clock.days_ago(today - clock.day_number(clock.parse_iso(it.at) or 0))
     sessions = len({passage.session for passage in again})
     often = f", in {sessions} sessions" if sessions > 1 else ""
     told = flat(it.text)
