@@ -102,7 +102,7 @@ For details: `ctx recall WORDS`.
     assert [each.layer for each in made.items] == [
         *("memory", "standing", "rules", "rules", "words", "commands", "sessions", "sessions")
     ]
-    assert made.text.startswith("<!-- ctx: 6 nodes, ")
+    assert made.text.startswith("<!-- ctx: 5 nodes, ")
     assert made.skipped == ()
 
 

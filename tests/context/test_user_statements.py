@@ -153,3 +153,24 @@ def test_a_value_that_was_changed_later_replaces_the_earlier_one(graph: Graph) -
     assert section(text_of(graph, USUAL), "What the user said") == [
         "- [yesterday, in 3 sessions] Keep the timeout of the exporter at 90 seconds",
     ]
+
+
+def test_a_verdict_hides_neither_its_correction_nor_another_wording(graph: Graph) -> None:
+    wrong = "Always run staging database migrations on localhost port 9999"
+    for name, days, text in (
+        ("s1", 9, "Always run staging database migrations on port 5432"),
+        ("s2", 1, wrong),
+        ("s3", 0.5, "Use pnpm, not npm, for the frontend build"),
+    ):
+        session(graph, name, days)
+        message(graph, name, days, text)
+    with changing(graph, "judge", graphs.WHO) as change:
+        for text in (wrong, "Use npm, not pnpm, for the frontend build"):
+            judged = change.add_node("observation", text)
+            change.tag(judged, "verdict:wrong")
+            change.tag(judged, "tier:off-context")
+            change.tag(judged, "project:app")
+    given = "\n".join(section(text_of(graph, USUAL), "What the user said"))
+    assert "9999" not in given
+    assert "port 5432" in given
+    assert "Use pnpm, not npm" in given

@@ -159,12 +159,16 @@ def is_lasting(passage: Passage) -> bool:
     """
     text = passage.text
     words = _words(text)
-    if text.rstrip().endswith("?"):
+    if is_question(text):
         return not words.isdisjoint(_CUES["asks why"])
-    if passage.kind == "answer" or not text.isascii():
+    if passage.kind == "answer" or any(each.isalpha() and not each.isascii() for each in text):
         return True
     reports = not words.isdisjoint(_CUES["reports a problem"])
     return not words.isdisjoint(_DEMANDS if reports else _STATES)
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？", "؟"))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -188,9 +192,10 @@ def rows(
     spoken: dict[str, set[str]] = {}
     for passage, words in zip(passages, every, strict=True):
         spoken.setdefault(passage.session, set()).update(words & asked)
-    now_ms = clock.now_ms()
+    # A prepared context is the same text all day.
+    today = clock.day_number(clock.now_ms())
     for place, (passage, words) in enumerate(zip(passages, every, strict=True)):
-        features = _form(passage, ages.get(passage.session, len(ages)), now_ms)
+        features = _form(passage, ages.get(passage.session, len(ages)), today)
         if asked:
             likeness = sum(rare[word] for word in spoken[passage.session]) / total
             covered = len(words & asked) / max(1, len(words))
@@ -211,19 +216,19 @@ def rows(
         yield words, features
 
 
-def _form(passage: Passage, age: int, now_ms: int) -> dict[str, float]:
+def _form(passage: Passage, age: int, today: int) -> dict[str, float]:
     """The features that do not depend on the prompt."""
     text = passage.text
     words, first = _words(text), text.lower().partition(" ")[0].strip(_EDGES)
-    hours = max(0.0, (now_ms - (clock.parse_iso(passage.at) or 0)) / 3_600_000)
+    days = max(0, today - clock.day_number(clock.parse_iso(passage.at) or 0))
     is_by_user = passage.source == "user"
     speaker = "user" if is_by_user else "agent"
     found = {
         **{kind: float(passage.kind == kind) for kind in _KINDS},
         "length": log(1 + len(text)),
         "sessions ago": log(1 + age),
-        "hours ago": log(1 + hours),
-        "asks": float(text.rstrip().endswith("?")),
+        "days ago": log(1 + days),
+        "asks": float(is_question(text)),
         **{f"{cue} ({speaker})": float(not words.isdisjoint(_CUES[cue])) for cue in _CUES},
     }
     if is_by_user:

@@ -58,7 +58,7 @@ def lines(connection: Connection, project: str | None, without: str) -> list[Lay
     first = [each for name in _PURPOSES[1:4] for each in working[name][:1]]
     rest = [each for name in _PURPOSES for each in working[name][name != "other" :]]
     rest.sort(key=lambda each: -each.sessions)
-    return [_line(each) for each in (*working["test"][:1], *_traps(rows), *first, *rest)]
+    return [_line(each) for each in (*working["test"][:1], *_traps(rows, removed), *first, *rest)]
 
 
 def _command_of_rows(rows: Sequence[Sequence[Any]], newest: str) -> _ShownCommand:
@@ -74,7 +74,7 @@ def _command_of_rows(rows: Sequence[Sequence[Any]], newest: str) -> _ShownComman
     )
 
 
-def _traps(rows: Sequence[Sequence[Any]]) -> list[_ShownCommand]:
+def _traps(rows: Sequence[Sequence[Any]], removed: set[str]) -> list[_ShownCommand]:
     """What fails here, each reason once."""
     sessions = list(dict.fromkeys(row[0] for row in rows))
     last: dict[str, str] = {}
@@ -95,7 +95,11 @@ def _traps(rows: Sequence[Sequence[Any]]) -> list[_ShownCommand]:
         age = today - clock.day_number(clock.parse_iso(failed[0][6]) or 0)
         if count >= _FEWEST_SESSIONS and age <= _TRAP_EXPIRES_DAYS and not is_gone:
             # The newest one that shows what worked then.
-            shows = (row for row in failed if row[9] and last.get(row[9]) != "failed")
+            shows = (
+                row
+                for row in failed
+                if row[9] and last.get(row[9]) != "failed" and flat(row[9]) not in removed
+            )
             row = next(shows, [*failed[0][:9], ""])
             shown = _command_of_rows([row], "")
             found.append(shown._replace(sessions=count, problem=reason, replaced_by=row[9]))

@@ -105,7 +105,7 @@ class ContextPage:
         text = _compaction_section(where, body.text) + "".join(
             each.text for each in fitted.values()
         )
-        count = sum(1 for each in every if each.id)
+        count = len({each.id for each in every if each.id})
         whole, used = compose.frame_text(
             text + (hint if len(every) > len(items) else ""),
             count,

@@ -207,7 +207,7 @@ def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:
         (Hit(it.session, it.at, it.kind, it.source, it.text, it.step, reasons=each.reasons), own)
         for each in rated
         for it, own in ((each.passage, each.words - terms.STOP_WORDS),)
-        if not (it.source == "user" and it.text.rstrip().endswith("?"))
+        if not (it.source == "user" and chooser.is_question(it.text))
     ]
 
 
@@ -243,10 +243,10 @@ def _hits_in_budget(
         heading = _heading_of(hit)
         cost = tokens.estimate(line_of(hit))
         cost += tokens.estimate(heading) if heading not in headings else 0
-        known.append(own)
         if cost > budget:
             choice.next.append(hit)
             continue
+        known.append(own)
         headings.add(heading)
         budget -= cost
         choice.hits.append(hit)

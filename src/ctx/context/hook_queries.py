@@ -19,6 +19,7 @@ MOST_SESSIONS = 40
 IMPORTED = "source:claude-mem"
 """The tag of nodes about sessions that another program captured (`exchange/foreign`)."""
 
+_MOST_MESSAGES = 600
 _MOST_IDS = 200
 """How many ids one statement takes."""
 
@@ -124,7 +125,7 @@ def messages_of_user(
         f" AND {_MESSAGE} <= {longest:d} AND session IN"
     )
     rows = _rows_of_nodes([connection], sql, session_ids)
-    return sorted(rows, key=lambda row: (row[2], -row[0]), reverse=True)
+    return sorted(rows, key=lambda row: (row[2], -row[0]), reverse=True)[:_MOST_MESSAGES]
 
 
 def said_before(connection: Connection, session: str, step: str) -> str:

@@ -19,7 +19,10 @@ LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _MOST_OF_IT, _NEARLY_ALL = 0.6, 0.8
-_NEGATIONS = frozenset("no not never none without nicht nie kein keine ohne don't doesn't".split())
+_NEGATIONS = frozenset(
+    "no not never none without don't doesn't nicht nie kein keine ohne не нет никогда pas jamais"
+    " nunca".split()
+)
 _FEWEST_TOPIC_WORDS, _MOST_TOPIC_WORDS = 2, 4
 _MOST_SHARED = 200
 _NAMES = re.compile(
@@ -138,7 +141,7 @@ class Withdrawn:
         """`shared` are the topic words that a text and the prompt have."""
         if session not in self._read:
             self._add([session])
-        every = all_words(text) if self._judged else set()
+        every = all_words(text) if self._judged and not node_id else []
         if any(
             (node_id == judged_id or say_the_same(every, judged))
             and not (is_useless and names_subject(self._prompt, text, shared))
@@ -160,21 +163,26 @@ class Withdrawn:
                 self._titles.setdefault(step, []).append(title)
 
 
-def all_words(text: str) -> set[str]:
-    """Also the short ones."""
-    return {each.strip(_AROUND_WORDS) for each in text.lower().split()} - {""}
+def all_words(text: str) -> list[str]:
+    """Also the short ones, in their order."""
+    return [word for each in text.lower().split() if (word := each.strip(_AROUND_WORDS))]
 
 
-def say_the_same(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
-    """Whether one of two texts, given by all their words, has those of the other and hardly more.
+def say_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one of two texts, given by all their words, is the other with a few words around it.
 
-    If a single word is another one, such as a number, a text may be the correction of the other. A
-    negation more is none of the few words that do not matter.
+    If one word inside is another one, or in another place, a text may be the correction of the
+    other. A negation more is none of the few words that do not matter.
     """
     less, more = sorted((one, other), key=len)
     if not less or len(less) < _NEARLY_ALL * len(more):
         return False
-    return less <= more and _NEGATIONS.isdisjoint(more - less)
+    spare = len(more) - len(less)
+    return any(
+        more[at : at + len(less)] == less
+        and _NEGATIONS.isdisjoint([*more[:at], *more[at + len(less) :]])
+        for at in range(spare + 1)
+    )
 
 
 def names_subject(prompt: str, text: str, shared: Sized) -> bool:
@@ -184,7 +192,9 @@ def names_subject(prompt: str, text: str, shared: Sized) -> bool:
         half = min(_MOST_TOPIC_WORDS, len(words(text)) / 2)
         return len(shared) >= max(_FEWEST_TOPIC_WORDS, half)
     asked = words(prompt)
-    return any(name in asked or name.rpartition("/")[2] in asked for name in named)
+    return bool(named & names(prompt)) or any(
+        name in asked or name.rpartition("/")[2] in asked for name in named
+    )
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

@@ -127,7 +127,9 @@ def _last_session_state(
             _standing_line(row, _UNCOMMITTED, ", ".join(files[:_MOST_NAMED]) + more),
         ]
     unanswered = hook_queries.unanswered_message(user, project, session)
-    if unanswered:
+    if unanswered and not layer_rows.Withdrawn(connections, project).has(
+        unanswered[0], "", unanswered[2]
+    ):
         name, at, text = unanswered
         line = _standing_line(("", "", "", "", "", at), _UNANSWERED, text)
         lines.insert(1, line and line._replace(label=f"said:{name[:8]}.{line.digest}"))

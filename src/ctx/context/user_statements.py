@@ -9,6 +9,7 @@ Hooks load this module.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
@@ -97,11 +98,16 @@ def messages(
         is_short = not own or len(it.text.encode("utf-8", "replace")) < _SHORTEST
         if is_short or _is_among(own, said, _FEWEST_SHARED):
             continue
-        near = {place for word in own for place in holders.get(word, ())}
-        same = [n for n in near if _is_restated(own, chosen[n][1])]
+        near = Counter(place for word in own for place in holders.get(word, ()))
+        least = min(2, len(own))
+        same = [
+            n for n, shared in near.items() if shared >= least and _is_restated(own, chosen[n][1])
+        ]
+        if (not same and len(chosen) == _MOST) or outdated.has(it.session, it.step, it.text):
+            continue
         if same:
             chosen[min(same)][2].append(it)
-        elif len(chosen) < _MOST and not outdated.has(it.session, it.step, it.text):
+        else:
             for word in own:
                 holders.setdefault(word, []).append(len(chosen))
             chosen.append((each, own, [it]))

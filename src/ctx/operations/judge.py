@@ -143,7 +143,7 @@ def _observations_of(memory: Memory, item: ReceiptNode) -> list[Node]:
 
 def _session_of(memory: Memory, item: ReceiptNode) -> str:
     found = why.excerpts_at(memory, item)
-    return next(each.session for each in found if each.text == item.content)
+    return next((each.session for each in found if each.text == item.content), "")
 
 
 def _add_text(

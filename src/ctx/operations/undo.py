@@ -107,7 +107,8 @@ def _is_later(memory: Memory, made: SessionImport) -> bool:
 def _undo_import(memory: Memory, made: SessionImport, *, dry_run: bool) -> UndoResult:
     described = undo_import.summary(memory, made)
     if dry_run:
-        what = tuple(f"session {each}" for each in made.sessions)
+        gone = undo_import.unchanged_sessions(memory, made)
+        what = tuple(f"session {each.id}" for each in gone)
         return UndoResult(described, what, (), None, again=made.again)
     done = undo_import.undo_import(memory, made)
     return UndoResult(described, done.what, done.kept, done.change, again=made.again)

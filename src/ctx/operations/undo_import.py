@@ -31,6 +31,8 @@ class SessionImport(NamedTuple):
     sessions: tuple[str, ...]
     """Those that were not known before."""
     changes: tuple[str, ...]
+    times: tuple[str, ...] = ()
+    """When each of the sessions was imported."""
 
     @property
     def again(self) -> str:
@@ -55,6 +57,7 @@ def imports(memory: Memory) -> list[SessionImport]:
         known = known or SessionImport(entry.session, entry.at, data["by"], data["host"], (), ())
         found[entry.session] = known._replace(
             sessions=(*known.sessions, *filter(None, [data["session"]])),
+            times=(*known.times, *([entry.at] if data["session"] else ())),
             changes=(*known.changes, *data["changes"]),
         )
     return [each for each in found.values() if each.sessions and each.changes]
@@ -80,28 +83,40 @@ def chosen(memory: Memory, text: str | None) -> SessionImport | None:
     """The import that is to be undone: the named one, or the last of this session."""
     if text is None:
         own = (each for each in imports(memory) if each.by == memory.session)
-        return next((each for each in own if _unchanged_sessions(memory, each)), None)
+        return next((each for each in own if unchanged_sessions(memory, each)), None)
     prefix = text.strip().upper()
     found = [each for each in imports(memory) if prefix and each.id.startswith(prefix)]
-    if len(found) == 1 and not _unchanged_sessions(memory, found[0]):
+    if len(found) != 1:
+        return None
+    others = {
+        each
+        for graph in memory.graph.graphs
+        for each in records.changes_beginning_with(graph.connection, prefix)
+    }
+    if prefix != found[0].id and not others <= {found[0].id, *found[0].changes}:
+        # It may mean another change, which can be redone.
+        return None
+    if not unchanged_sessions(memory, found[0]):
         raise UsageError(
-            f"The import {found[0].id} is already undone.",
+            f"The import {found[0].id} is already undone, or its sessions have continued since.",
             hint=f"`{found[0].again}` imports these sessions again.",
         )
-    return found[0] if len(found) == 1 else None
+    return found[0]
 
 
-def _unchanged_sessions(memory: Memory, made: SessionImport) -> list[Session]:
+def unchanged_sessions(memory: Memory, made: SessionImport) -> list[Session]:
     """The sessions of an import that are still there and have not continued since.
 
     They go last, so an undo that was interrupted can be repeated.
     """
     home, now_s = memory.environment.user_store.home, clock.wall_s()
     newest = {name: each.id for each in reversed(imports(memory)) for name in each.sessions}
+    imported_at = dict(zip(made.sessions, made.times, strict=True))
     own = (each for each in made.sessions if newest[each] == made.id)
-    known = filter(None, (session_state.find(memory.local, each) for each in own))
     return [
-        each for each in known if each.last_at <= made.at and not live.is_live(home, each.id, now_s)
+        each
+        for each in filter(None, (session_state.find(memory.local, each) for each in own))
+        if each.last_at <= imported_at[each.id] and not live.is_live(home, each.id, now_s)
     ]
 
 
@@ -123,7 +138,7 @@ def undo_import(memory: Memory, made: SessionImport) -> UndoneImport:
     """
     home = memory.environment.user_store.home
     with backfill.hold_sessions(home):
-        gone = _unchanged_sessions(memory, made)
+        gone = unchanged_sessions(memory, made)
         deleted = {each.id for each in gone}
         others = [each for each in made.sessions if each not in deleted]
         stays = {each for each in others if session_state.find(memory.local, each)}

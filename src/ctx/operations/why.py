@@ -159,6 +159,8 @@ def chunk_kind(kind: str) -> Kind:
 
 
 def _kind(item: ReceiptItem) -> Kind:
+    if not item.id and item.label.startswith("said:"):
+        return "passage of a session"
     return "node" if item.id else _KINDS.get(item.layer, "changed file")
 
 
@@ -334,7 +336,7 @@ def _given_text(
         kind=_kind(item),
         reason=layer_reason(item.layer, None),
     )
-    if item.layer not in (SAID, WORDS):
+    if given.kind != "passage of a session":
         return given
     there = excerpts_at(memory, item)
     same = [each for each in there if item.digest in (digest(each.text), digest(flat(each.text)))]
