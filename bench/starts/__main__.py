@@ -260,8 +260,8 @@ def examples(kit: Kit, labels: Any, out: Path) -> Iterator[Example]:
             says = [known.said_by(kit, each.text) for each in one.passages]
             holders = Counter(n for each in says for n in each)
             rows = chooser.rows(*one)
-            for passage, said_here, (words, features) in zip(one.passages, says, rows, strict=True):
-                grade = known.grade(passage.session, words)
+            for passage, said_here, (_, features) in zip(one.passages, says, rows, strict=True):
+                grade = known.grade(passage.session, _words(passage.text))
                 is_right = (bool(said_here) and grade != -1) or (grade or 0) >= 2
                 weight = _UNKNOWN if grade is None else _NEEDED if is_right else _GRADED
                 rarest = max((_NEEDED / math.sqrt(holders[n]) for n in said_here), default=0.0)
