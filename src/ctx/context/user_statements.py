@@ -32,7 +32,7 @@ _ASKS_FOR_WORK = re.compile(
 """What was asked for once, and is done since."""
 _SHORTEST, _LONGEST, _MOST = 12, 400, 40
 """The bytes of a message, its characters, and how many are given."""
-_LONGEST_ANSWER, _LONGEST_QUESTION = 60, 160
+_LONGEST_ANSWER, _LONGEST_RULE, _LONGEST_QUESTION = 60, 120, 160
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 _LONGEST_SHOWN = 300
 
@@ -70,7 +70,11 @@ def rules(
         steps = layer_rows.texts(about.get("evidence"))
         told = rows[line.id][2]
         session = str(about.get("session", ""))
-        asked = _question_before(connections[-1], session, steps[0], told) if steps else ""
+        asked = (
+            _question_before(connections[-1], session, steps[0], told, _LONGEST_RULE)
+            if steps
+            else ""
+        )
         texts = tuple(f"- {asked}{each[2:]}" for each in line.texts)
         lines.append(line._replace(texts=texts).with_author(authors.get(line.id, "")))
     return lines
@@ -142,9 +146,11 @@ def _message_line(
     return LayerLine("", label, it.at, digest(told), (text,), reason=reason)
 
 
-def _question_before(connection: Connection, session: str, step: str, told: str) -> str:
+def _question_before(
+    connection: Connection, session: str, step: str, told: str, longest: int = _LONGEST_ANSWER
+) -> str:
     """The question of the agent that a short statement answers, as its beginning."""
-    if len(told) > _LONGEST_ANSWER or told.startswith("To “"):
+    if len(told) > longest or told.startswith("To “"):
         return ""
     said = flat(hook_queries.said_before(connection, session, step)).rstrip("*_` ")
     if not said.endswith("?"):
