@@ -70,11 +70,8 @@ def rules(
         steps = layer_rows.texts(about.get("evidence"))
         told = rows[line.id][2]
         session = str(about.get("session", ""))
-        asked = (
-            _question_before(connections[-1], session, steps[0], told, _LONGEST_RULE)
-            if steps
-            else ""
-        )
+        step = steps[0] if steps else ""
+        asked = _question_before(connections[-1], session, step, told, _LONGEST_RULE)
         texts = tuple(f"- {asked}{each[2:]}" for each in line.texts)
         lines.append(line._replace(texts=texts).with_author(authors.get(line.id, "")))
     return lines
