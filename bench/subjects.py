@@ -65,12 +65,12 @@ def given(store: Path, prompts: list[str], folder: str) -> Iterator[tuple[str, i
         start_receipts.note(home.home, SESSION, items)
         before = {*items.values(), *(key.rpartition(":")[2] for key in items)}
         for prompt in prompts:
-            hits = excerpt_search.search(
+            hits = excerpt_search.choose(
                 *(connections, name, prompt, budget("context.prompt_budget")),
                 session=SESSION,
                 given=before,
                 given_text=start.text,
-            )
+            ).hits
             later = prompt_hints(memory, work, SESSION, prompt, time.monotonic() + 60)
             yield prompt, excerpt_search.context_from_hits(hits).tokens, later.tokens
 

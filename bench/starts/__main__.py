@@ -279,12 +279,12 @@ def give_again(kit: Kit, labels: Any, out: Path, prompt_tokens: int) -> None:
         made = layers.make_context([store], wanted)
         context = made.context
         known = {each.digest for each in context.items} | {each.id for each in context.items}
-        hits = excerpt_search.search(
+        hits = excerpt_search.choose(
             *([store], project, given["prompt"], prompt_tokens),
             session=session,
             given=known,
             given_text=context.text,
-        )
+        ).hits
         hint = excerpt_search.context_from_hits(hits).text
         items = [item for _, item in kit.product.context_items(context.text)]
         sessions = {

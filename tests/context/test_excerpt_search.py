@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
-from ctx.context.excerpt_search import context_from_hits, search
+from ctx.context.excerpt_search import choose, context_from_hits
 from ctx.context.layer_lines import digest
 from ctx.memory.graph import Graph
 from tests import effort
@@ -46,13 +46,15 @@ def add_excerpt(
 
 
 def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any) -> list[str]:
-    return [hit.text for hit in search([connection], "app", prompt, budget, **more)]
+    return [hit.text for hit in choose([connection], "app", prompt, budget, **more).hits]
 
 
 def test_passages_are_shown_with_speaker_and_day(connection: Connection) -> None:
     add_excerpt(connection, RULE, days_ago=1, kind="correction")
     add_excerpt(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
-    found = context_from_hits(search([connection], "app", "never fix every exporter yourself", 500))
+    found = context_from_hits(
+        choose([connection], "app", "never fix every exporter yourself", 500).hits
+    )
     assert found.text == (
         f"{excerpt_search.HEADING}\n\nThe agent, today:\n"
         "- The exporter was fixed, and every change of it arrives.\n"
@@ -94,10 +96,10 @@ def test_observations_of_sessions_of_others_are_found(connection: Connection) ->
     theirs = "The exporter must never be locked twice."
     node_id = observation(graph, "theirs", "discovery", theirs, session="theirs")
     asked = "never touch the exporter"
-    hits = search([connection], "app", asked, 500)
+    hits = choose([connection], "app", asked, 500).hits
     assert [(hit.text, hit.node) for hit in hits] == [(theirs, node_id), (RULE, "")]
     add_excerpt(connection, theirs, session="theirs")
-    assert [hit.node for hit in search([connection], "app", asked, 500)] == [""] * 2
+    assert [hit.node for hit in choose([connection], "app", asked, 500).hits] == [""] * 2
 
 
 def test_what_shares_two_words_comes_before_what_shares_one(connection: Connection) -> None:
@@ -167,7 +169,7 @@ def test_any_text_can_be_searched(said: list[str], prompt: str, budget: int) -> 
         for text in said:
             add_excerpt(graph.connection, text)
         found = context_from_hits(
-            search([graph.connection], "app", prompt, budget, given={digest(prompt)})
+            choose([graph.connection], "app", prompt, budget, given={digest(prompt)}).hits
         )
         lines = found.text.splitlines()
         assert lines[2:3] in ([], ["The user, today:"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ctx.context import layers
-from ctx.context.excerpt_search import search
+from ctx.context.excerpt_search import choose
 from ctx.context.layers import ContextRequest
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
@@ -128,7 +128,7 @@ def test_what_a_person_changed_does_not_come_back_in_the_old_words(
         change.tag(made, "project:app")
 
     def given() -> list[str]:
-        hits = search([graph.connection], "app", "What stops the retries of the importer", 500)
+        hits = choose([graph.connection], "app", "What stops the retries of the importer", 500).hits
         start = section(text_of(graph, USUAL), "What the user said")
         return [each for each in (*start, *(hit.text for hit in hits)) if "importer" in each]
 

@@ -65,7 +65,7 @@ def stored_excerpts(memory: Memory) -> list[tuple[str, str]]:
 def search_results(memory: Memory, prompt: str) -> list[str]:
     """The excerpts that are found, without other past work."""
     stores = [memory.user.connection]
-    hits = excerpt_search.search(stores, memory.project, prompt, 2_000)
+    hits = excerpt_search.choose(stores, memory.project, prompt, 2_000).hits
     return [hit.text for hit in hits if not hit.node]
 
 

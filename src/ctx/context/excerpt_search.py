@@ -93,27 +93,6 @@ class Choice(NamedTuple):
     """What there was no room for, the best first."""
 
 
-def search(
-    connections: Sequence[Connection],
-    project: str | None,
-    prompt: str,
-    budget: int,
-    *,
-    session: str = "",
-    given: Collection[str] = (),
-    given_text: str = "",
-    order: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
-) -> list[Hit]:
-    """What `choose` chooses."""
-    return choose(
-        *(connections, project, prompt, budget),
-        session=session,
-        given=given,
-        given_text=given_text,
-        order=order,
-    ).hits
-
-
 def choose(
     connections: Sequence[Connection],
     project: str | None,

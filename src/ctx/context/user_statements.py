@@ -70,8 +70,9 @@ def rules(
         steps = layer_rows.texts(about.get("evidence"))
         told = rows[line.id][2]
         session = str(about.get("session", ""))
-        step = steps[0] if steps else ""
-        asked = _question_before(connections[-1], session, step, told, _LONGEST_RULE)
+        asked = ""
+        if steps:
+            asked = _question_before(connections[-1], session, steps[0], told, _LONGEST_RULE)
         texts = tuple(f"- {asked}{each[2:]}" for each in line.texts)
         lines.append(line._replace(texts=texts).with_author(authors.get(line.id, "")))
     return lines

@@ -54,13 +54,13 @@ def relevant_excerpts(
         stores = session_context.stores_of(own, connection)
         key = contexts.key_of(place, hook.home, hook.environment, 1, own)
         ready = contexts.valid_context(connection, key)
-        hits = excerpt_search.search(
+        hits = excerpt_search.choose(
             *(stores, place.project, event.prompt, budget),
             session=event.session,
             given=given,
             given_text=ready.text if ready else "",
             order=_order_by_model(hook, event, place),
-        )
+        ).hits
         if not hits and not hook_queries.sessions_with_excerpts(connection, place.project):
             return None
     except sqlite3.DatabaseError as error:
