@@ -1,5 +1,6 @@
 """Hints from memory for a prompt: few, short, and in time."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,6 +210,35 @@ def test_passages_that_share_several_rare_words(memory: Memory) -> None:
     assert hints_for(memory, "The oauth of the callback is refused, as always") == NOTHING
     assert hints_for(memory, "https://example.org/redirect_uri/popup/consent/origins") == NOTHING
     assert hints_for(memory, SAID) == NOTHING, "nothing that the prompt itself says"
+
+
+def ask(memory: Memory, text: str) -> None:
+    """A prompt of the session that was captured."""
+    step = json.dumps({"kind": "prompt", "text": text})
+    with transaction(memory.local):
+        memory.local.execute(
+            "INSERT INTO events (id, session, at, event, status, body)"
+            " VALUES (?, 'now', ?, 'UserPromptSubmit', 'step', ?)",
+            (text[:20], clock.iso(clock.now_ms()), step),
+        )
+
+
+def test_a_prompt_on_a_new_subject_is_answered_like_a_first_one(memory: Memory) -> None:
+    for text in (
+        "Invoices round half to even, because the tax office checks the last cent.",
+        "Invoices of one month share a sequence of numbers without gaps.",
+    ):
+        say(memory, text)
+    prompt = "Next: give each invoice of a month the numbers of a sequence, and round its cents."
+    usual = hints_for(memory, prompt)
+    assert "sequence of numbers" in usual.text, "strong evidence is enough for any prompt"
+    assert "half to even" not in usual.text
+    ask(memory, "The login page flickers when the session cookie expires. Please mend it.")
+    given = hints_for(memory, prompt)
+    assert "sequence of numbers" in given.text
+    assert "half to even" in given.text
+    ask(memory, "The invoices of a month have no sequence of numbers, and cents are lost.")
+    assert hints_for(memory, prompt) == usual
 
 
 def test_a_passage_is_given_once(client: Client, memory: Memory) -> None:

@@ -43,6 +43,9 @@ _FEWEST_SAME = 4
 _RARE, _FEWEST_RARE, _SHORTEST_RARE = 50, 3, 3
 """A word in at most one of 50 excerpts is rare."""
 _MOST_STRICT, _STRICT_BUDGET = 2, 260
+_FEWEST_OF_SUBJECT, _MOST_SPOKEN = 4, 1 / 3
+_MOST_SAID, _LONGEST_SAID = 400, 20_000
+"""Of the last steps of a session, what was said in so many characters."""
 
 
 class Hit(NamedTuple):
@@ -58,6 +61,11 @@ class Hit(NamedTuple):
     """The id of the node, if it is one."""
     label: str = ""
     reasons: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its key in a receipt."""
+        return self.node or f"{label_of(self)} {self.at}"
 
 
 class Found(NamedTuple):
@@ -107,8 +115,9 @@ def choose(
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before passages. What `session` itself said is left out, and what
-    it was given before: `given` are ids of nodes and digests of texts, `given_text` is the text if
-    it is known. `order` orders the hits anew. The last store is the user's, which has the passages.
+    it was given before: `given` are keys of receipts and digests of texts, `given_text` is the
+    text if it is known. `order` orders the hits anew. The last store is the user's, which has the
+    passages.
     """
     found = find(connections[-1], project, prompt, session)
     if found is None:
@@ -120,7 +129,6 @@ def choose(
             json.dumps([f"session:{each}" for each in found.ages]),
         ),
     )
-    before = frozenset(given) - {""}
     in_prompt = terms.significant(prompt[:_LONGEST_PROMPT])
     outdated = layer_rows.Withdrawn(connections, project, prompt=prompt)
     news = (
@@ -128,8 +136,8 @@ def choose(
         for hit, own in (*stated, *_passage_hits(found))
         if _is_about(hit, own, found.asked, found.named)
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
-        and hit.node not in before
-        and digest(flat(hit.text)) not in before
+        and hit.key not in given
+        and digest(flat(hit.text)) not in given
         and not outdated.has(hit.session, hit.step, hit.text, own & found.asked, hit.node)
     )
     if order:
@@ -145,7 +153,7 @@ def search_strictly(
     project: str | None,
     prompt: str,
     session: str,
-    is_known: Callable[[Hit], bool],
+    given: Collection[str],
 ) -> list[Hit]:
     """The few passages that share several rare words with a later prompt of a session.
 
@@ -168,10 +176,22 @@ def search_strictly(
         for hit, own in _passage_hits(found)
         if len(own & rare) >= _FEWEST_RARE + (not own & rare & found.named)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
-        and not is_known(hit)
+        and hit.key not in given
         and not outdated.has(hit.session, hit.step, hit.text, own & in_prompt)
     )
     return _hits_in_budget(hits, _STRICT_BUDGET, []).hits[:_MOST_STRICT]
+
+
+def changes_subject(connection: Connection, session: str, prompt: str) -> bool:
+    """Whether a session has hardly spoken of what a later prompt is about."""
+    subject = frozenset(_subject(prompt))
+    if len(subject) < _FEWEST_OF_SUBJECT:
+        return False
+    steps = map(json.loads, hook_queries.last_steps(connection, session, _MOST_SAID, _LONGEST_SAID))
+    said = [each.get("text", "") for each in steps if each.get("kind") in ("prompt", "say")]
+    earlier = [text for text in said if text.strip() != prompt.strip()]
+    spoken = terms.significant("\n".join(earlier))
+    return bool(earlier) and len(subject & spoken) <= _MOST_SPOKEN * len(subject)
 
 
 def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:

@@ -13,13 +13,14 @@ MOST_PARTS = 8
 """The most parts of a context."""
 
 
-def received_items(home: str, session: str) -> "dict[str, str]":
-    """The items of all parts; empty if the session received nothing."""
-    return of_session(home, session) or {}
+def given(home: str, session: str) -> "set[str]":
+    """The ids of the items of all parts, and the digests of their texts."""
+    items = of_session(home, session) or {}
+    return {*items.values(), *(key.rpartition(":")[2] for key in items)}
 
 
 def of_session(home: str, session: str) -> "dict[str, str] | None":
-    """The same; None if no start of the session is known.
+    """The items of all parts with their digests; None if no start of the session is known.
 
     A session that started with empty memory has an empty receipt.
     """

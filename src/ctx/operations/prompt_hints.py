@@ -15,7 +15,6 @@ from ctx.capture.injected_text import without_injected
 from ctx.context import compose, excerpt_search, layer_rows, relevance
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import HINT, ContextItem
-from ctx.context.excerpt_search import Hit
 from ctx.context.relevance import RelevantNode
 from ctx.hook_files import spool, start_receipts
 from ctx.memory import code_anchors, lookups, model, receipts, sources
@@ -123,12 +122,16 @@ def _is_useless(node: Node, asked: str) -> bool:
 
 
 def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[str]) -> PromptHints:
-    """What was said about the subject of a prompt, if the evidence is strong."""
-
-    def is_known(hit: Hit) -> bool:
-        return receipts.key_of(hit.node, excerpt_search.label_of(hit), hit.at) in known
-
-    hits = excerpt_search.search_strictly(there.local, there.project, asked, session, is_known)
+    """What was said about a prompt: on a new subject as much as with the first prompt of a session,
+    else little, with strong evidence."""
+    if excerpt_search.changes_subject(there.local, session, asked):
+        budget = there.environment.user_config.integer("context.prompt_budget")
+        stores = there.graph.connections
+        hits = excerpt_search.choose(
+            stores, there.project, asked, budget, session=session, given=known
+        ).hits
+    else:
+        hits = excerpt_search.search_strictly(there.local, there.project, asked, session, known)
     found = excerpt_search.context_from_hits(hits)
     return PromptHints(found.text, found.items, found.tokens)
 
@@ -173,7 +176,7 @@ def _about_files(
 def _known_ids(there: Memory, session: str) -> set[str]:
     """What a session was given before, at its start or at a prompt: ids, or keys of excerpts."""
     home = there.environment.user_store.home
-    known = {key.rpartition(":")[2] for key in start_receipts.received_items(home, session)}
+    known = start_receipts.given(home, session)
     known |= receipts.keys_given(there.local, session, _MOST_RECEIPTS)
     for receipt in receipts_in_files(home, spool.pending_names(home)[-_MOST_RECEIPTS:]):
         if receipt.session == session:

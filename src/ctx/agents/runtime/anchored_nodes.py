@@ -37,11 +37,10 @@ def about_file(
     name = f"{event.session}.edit-{crc32(os.fsencode(file + agent)):08x}"
     if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
         return NOTHING
-    before = start_receipts.received_items(hook.home, event.session)
     return before_edit.context(
         session_context.stores_of(own, connection),
         place.project,
         AboutFile(path, item_ids, event.raw.decode("utf-8", "replace")),
         session=event.session,
-        given={key.rpartition(":")[2] for key in before},
+        given=start_receipts.given(hook.home, event.session),
     )

@@ -49,15 +49,13 @@ def relevant_excerpts(
         lambda: clock.process_time() > busy_until or clock.monotonic() > until, _STEPS
     )
     try:
-        before = start_receipts.of_session(hook.home, event.session) or {}
-        given = {*before.values(), *(key.rpartition(":")[2] for key in before)}
         stores = session_context.stores_of(own, connection)
         key = contexts.key_of(place, hook.home, hook.environment, 1, own)
         ready = contexts.valid_context(connection, key)
         hits = excerpt_search.choose(
             *(stores, place.project, event.prompt, budget),
             session=event.session,
-            given=given,
+            given=start_receipts.given(hook.home, event.session),
             given_text=ready.text if ready else "",
             order=_order_by_model(hook, event, place),
         ).hits

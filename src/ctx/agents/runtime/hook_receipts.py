@@ -54,7 +54,7 @@ def receipt(
             start_receipts.note(
                 hook.home,
                 event.session,
-                {**start_receipts.received_items(hook.home, event.session), **digests},
+                {**(start_receipts.of_session(hook.home, event.session) or {}), **digests},
             )
         else:
             start_receipts.note_part(hook.home, event.session, hook.part, digests)
