@@ -164,9 +164,6 @@ _TABLE = (
         "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
     ),
     whole_number(
-        "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
-    ),
-    whole_number(
         "context.prompt_budget",
         700,
         0,
@@ -347,6 +344,7 @@ WITHOUT_EFFECT = (
     "context.min_learning_confidence",
     "context.observations_cap",
     "context.prompt_ms",
+    "context.reserve",
     "context.rules_cap",
     "context.session_index_cap",
     "context.standing_cap",
