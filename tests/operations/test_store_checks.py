@@ -57,6 +57,23 @@ def test_a_store_without_problems_is_ok(ctx: Ctx, home: Path, folder: Path) -> N
     assert checks[2].seen.endswith(" MB, whole")
 
 
+def test_pinned_nodes_that_are_shortened_are_reported(
+    ctx: Ctx, repo: Path, results_of: CheckResults
+) -> None:
+    """Those of both stores count."""
+    for size in (1_800, 1_800, 4_000):
+        assert results_of("pinned nodes") == []
+        assert ctx("add", "--user", "--type=fact", "--tag=tier:pinned", "x" * size).code == 0
+    assert ctx("init").code == 0
+    before = results_of("pinned nodes")
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "x" * 400).code == 0
+    assert ctx("list").code == 0
+    after = results_of("pinned nodes")
+    for (state, seen), least in zip((*before, *after), (2_171, 2_285), strict=True):
+        assert state == "warning"
+        assert least < int(seen.split()[2].replace(",", "")) < least + 100
+
+
 def test_checking_creates_nothing(home: Path, folder: Path, results_of: CheckResults) -> None:
     assert results_of("store") == [("warning", f"{home}/store.db does not exist yet.")]
     assert results_of("permissions") == []

@@ -24,6 +24,7 @@ from ctx.operations.context_items import GivenItem, OmittedItem
 from ctx.workspace import for_agents
 
 _LONGEST_TEXT = 90
+_PINNED = ", without pinned nodes"
 
 EXAMPLES = """
 ctx context                        the context of a session that starts here now
@@ -122,7 +123,10 @@ def _explanation(shown: ContextResult) -> list[Block]:
     frame = shown.tokens - sum(each.tokens for each in shown.layers)
     rows.append(("frame", f"{max(0, frame):,}", "", "", "headings and instructions"))
     return [
-        Line(f"{shown.source}{where}: {shown.tokens:,} of {shown.budget:,} tokens{parts}, {state}"),
+        Line(
+            f"{shown.source}{where}: {shown.tokens:,} tokens{parts}, {state}."
+            f" The budget is {shown.budget:,}{_PINNED if shown.source != 'prompt' else ''}."
+        ),
         Table(
             ("layer", "tokens", "shown", "left out", "made of"),
             rows,

@@ -345,12 +345,13 @@ def _full_text(entry: ContextEntry) -> str:
 
 def _shortened(entry: ContextEntry, most: int) -> str:
     """The beginning of an entry, within `most` tokens or as short as possible."""
-    characters = most * _CHARACTERS_PER_TOKEN
+    # As if all of it were ASCII.
+    characters = (most - _cost(f'{_head(entry)} "..."')) * 7 // 2
     while True:
-        characters = max(_SHORTEST, characters * 7 // 8)
-        text = short_item(entry, with_tags=False, characters=characters)
-        if characters == _SHORTEST or _cost(text) <= most:
+        text = short_item(entry, with_tags=False, characters=max(_SHORTEST, characters))
+        if characters <= _SHORTEST or _cost(text) <= most:
             return text
+        characters = characters * 7 // 8
 
 
 def _tags_line(entry: ContextEntry) -> str:
