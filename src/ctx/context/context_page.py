@@ -79,8 +79,9 @@ class ContextPage:
     ) -> None:
         self._connections = connections
         self._limits = limits
-        self._budget = budget
         self._frame = ContextFrame(preface=preface)
+        # Notices are given in any case.
+        self._budget = budget + max(0, -compose.room(budget, self._frame))
         self._hint = hint
 
     def made(

@@ -346,7 +346,7 @@ def _pinned(environment: Environment) -> Iterator[DoctorCheck]:
             lambda user: layers.pinned_tokens([*stores, user], place.project),
         )
     if size and size > MOST_PINNED:
-        seen = f"They take {size:,} tokens, and are shortened to {MOST_PINNED:,} for agents."
+        seen = f"They take {size:,} tokens. Agents get them shortened, to {MOST_PINNED:,}."
         advice = "`ctx list --tag tier:pinned` lists them. Shorten some, or `ctx unpin ID`."
         yield DoctorCheck("pinned nodes", "warning", seen, advice)
 
