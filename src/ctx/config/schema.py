@@ -161,7 +161,7 @@ _TABLE = (
     ),
     # The context at session start.
     whole_number(
-        "context.budget", 2_000, 100, _TOKENS, "Tokens of the context at session start, without pinned nodes."
+        "context.budget", 2_000, 100, _TOKENS, "Tokens at session start, besides pinned nodes."
     ),
     whole_number(
         "context.prompt_budget",

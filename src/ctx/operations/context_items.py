@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
-from ctx.context.context_page import MOST_PINNED, MadeContext
+from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
     BEFORE_EDIT,
     COMMANDS,
@@ -31,8 +31,6 @@ _LONGEST_PROMPT = 6_000
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _LONGEST_OMITTED = 400
 _MOST_NEXT = 10
-_NO_ROOM = "no room: nodes that are not pinned take at most half of the budget"
-_NO_ROOM_FOR_PINNED = f"no room: pinned nodes take at most {MOST_PINNED:,} tokens"
 
 
 class GivenItem(NamedTuple):
@@ -220,7 +218,7 @@ def _omitted(nodes: _Nodes, last: MadeContext) -> Iterable[OmittedItem]:
             yield OmittedItem(
                 *(node.id, f"{node.type}:{node.id[:12]}", MEMORY, node.content[:_LONGEST_OMITTED]),
                 node.token_estimate,
-                _NO_ROOM_FOR_PINNED if model.PINNED in node.tags else _NO_ROOM,
+                f"no room in the layer {MEMORY}",
                 node.source,
                 *(node.updated_at, nodes.age_days(node.updated_at)),
             )
