@@ -67,7 +67,7 @@ def test_pinned_nodes_that_are_shortened_are_reported(
         assert ctx("add", *store, "--type=fact", "--tag=tier:pinned", "x" * 2_500).code == 0
         assert ctx("list").code == 0
     [(state, seen)] = results_of("pinned nodes")
-    assert (state, seen[:14]) == ("warning", "They take 2,19")
+    assert (state, seen[:14]) == ("warning", "They take 2,18")
 
 
 def test_checking_creates_nothing(home: Path, folder: Path, results_of: CheckResults) -> None:

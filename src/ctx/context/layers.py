@@ -113,11 +113,10 @@ def _in_parts(
     seen = ViewScope(wanted.project, wanted.task)
     for _ in range(parts(wanted.budget)):
         pinned, others = default_view.nodes_in_view(connections, seen)
-        before = [each for each in before if each not in pinned]
         if past:
             # For what is left of them, there was no room.
             pinned, others = [], chain(pinned, others)
-        ids = _remaining_ids(past, chain(before, others))
+        ids = _remaining_ids({*past, *pinned}, chain(before, others))
         first_id = next(ids, None)
         is_empty = not (first_id or pinned or past or any(each.lines for each in layers))
         found = ids if first_id is None else chain([first_id], ids)
