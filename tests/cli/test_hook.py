@@ -335,7 +335,7 @@ def test_a_context_in_parts_is_known_on_resume(
 ) -> None:
     assert ctx("config", "set", "context.budget", "6000").code == 0
     ids = [
-        add("--type=fact", "--tag=tier:reference", f"{number} " + "word " * 60)
+        add("--type=fact", "--tag=tier:reference", f"{number} " + "word " * 30)
         for number in range(50)
     ]
     client.apply()

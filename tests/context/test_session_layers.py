@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ctx import clock, tokens
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.context import contexts, layers
+from ctx.context.context_page import LARGEST_PART, MOST_PINNED, MadeContext
 from ctx.context.contexts import LAYERS
 from ctx.context.layer_lines import LayerLimits
 from ctx.context.layers import ContextRequest
@@ -29,7 +30,7 @@ from tests.packs.session_store import (
     step,
 )
 
-ROOMY = LayerLimits(500, 150, 250, 500, 100, 300, 100)
+ROOMY = LayerLimits(150, 250, 500, 100, 300)
 HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
 
 
@@ -308,14 +309,15 @@ def test_no_context_is_larger_than_its_budget(
         ]
         keys = [item.key for part in parts for item in part.context.items]
         assert len(keys) == len(set(keys))
-        assert sum(part.context.tokens for part in parts) <= budget or len(parts) == 1
+        whole = layers.pinned_tokens([graph.connection], "app")
+        assert sum(part.context.tokens for part in parts) <= budget + min(whole, MOST_PINNED)
         for part in parts:
-            assert part.context.tokens == tokens.estimate(part.context.text) <= budget
+            assert part.context.tokens == tokens.estimate(part.context.text) <= LARGEST_PART
             assert layers.units(part.context.text) <= ClaudeHooks.largest_answer
-        pinned = sum(1 for text in nodes if len(text) % 2)
-        if budget > 60 * pinned + 200:
-            shown = sum(1 for item in parts[0].context.items if item.layer == "memory")
-            assert shown >= pinned
+            assert len(part.context.text.encode()) <= 10_000
+        pinned = sum(len(text) % 2 for text in nodes)
+        shown = sum("tier:pinned" in text for text in parts[0].texts)
+        assert shown == pinned or (shown < pinned and whole > MOST_PINNED)
 
 
 def full(graph: Graph) -> None:
@@ -337,17 +339,17 @@ def full(graph: Graph) -> None:
         observation(graph, "s1", "rule", f"Never {number} " + words * 4, lasting=True)
 
 
-def test_each_layer_has_a_cap_that_scales_with_the_budget(graph: Graph) -> None:
+def test_each_layer_has_a_limit_that_scales_with_the_budget(graph: Graph) -> None:
     full(graph)
     for limits in (LayerLimits(), ROOMY):
         made = layers.make_context([graph.connection], HERE._replace(limits=limits))
         shares = {share.name: share for share in made.shares}
         assert list(shares) == list(LAYERS)
-        assert all(share.cap == cap for share, cap in zip(made.shares, limits, strict=False))
         assert all(share.shown for share in made.shares)
         for name in ("standing", "rules", "words", "sessions"):
-            assert shares[name].cap * 0.4 < shares[name].tokens <= shares[name].cap
-        assert shares["memory"].tokens > shares["memory"].cap
+            limit = limits._asdict()[name] * 1.03
+            assert limit * 0.4 < shares[name].tokens <= limit
+        assert 500 < shares["memory"].tokens <= 1_000
         assert 1_800 < made.context.tokens <= 2_000
     # Lines are shorter before sessions are left out.
     assert len(section(made.context.text, "Recent Sessions")) == 10
@@ -356,12 +358,11 @@ def test_each_layer_has_a_cap_that_scales_with_the_budget(graph: Graph) -> None:
     for budget in (500, 1_000, 2_500):
         made = layers.make_context([graph.connection], HERE._replace(budget=budget))
         assert budget * 0.7 < made.context.tokens <= budget
-        for share, cap in zip(made.shares, ROOMY, strict=False):
-            assert share.cap <= cap * budget // 2_000
+        for share in made.shares:
+            limit = {"memory": 1_000, **ROOMY._asdict()}[share.name] * 1.03 * budget / 2_000
             # What is too small for one line shows nothing.
-            assert share.shown or share.cap < 50
-            if share.name != "memory":
-                assert share.tokens <= share.cap
+            assert share.shown or limit < 50
+            assert share.tokens <= limit
 
 
 def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
@@ -388,24 +389,29 @@ def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     assert shares["sessions"] == before["sessions"]
 
 
-def test_pinned_nodes_take_budget_from_the_other_layers(graph: Graph) -> None:
-    full(graph)
-    for number in range(90):
-        node(graph, "fact", f"Pinned {number} " + "word " * 30, ["tier:pinned"])
-    made = layers.make_context([graph.connection], HERE)
-    shares = {each.name: each for each in made.shares}
-    assert made.context.text.count("] Pinned ") == 90
-    assert shares["memory"].tokens > 1_000
-    assert made.context.tokens <= 2_000
-    assert shares["sessions"].shown > 0
+def test_pinned_nodes_are_given_outside_the_budget(graph: Graph) -> None:
+    def made(budget: int) -> MadeContext:
+        return layers.make_context([graph.connection], HERE._replace(budget=budget))
 
-
-def test_a_layer_without_a_cap_is_off(graph: Graph) -> None:
     full(graph)
-    for off in (("sessions", "words"), ("rules", "standing")):
-        limits = ROOMY._replace(**dict.fromkeys(off, 0))
-        made = layers.context([graph.connection], HERE._replace(limits=limits))
-        assert {each.layer for each in made.items} == {*LAYERS} - {*off}
+    before = made(1_500)
+    for number in range(80):
+        node(graph, "fact", f"Pinned {number} " + "word " * 22, ["tier:pinned"])
+        if number == 19:
+            assert 900 < layers.pinned_tokens([graph.connection], "app") < 1_000
+            after = made(1_500)
+            assert {*before.texts} == {text for text in after.texts if "] Pinned " not in text}
+            assert (len(after.texts), before.shares[1:]) == (
+                len(before.texts) + 20,
+                after.shares[1:],
+            )
+            # One answer of the host holds no more.
+            assert 2_400 < made(2_000).context.tokens <= LARGEST_PART
+    assert layers.pinned_tokens([graph.connection], "app") > MOST_PINNED
+    for budget in (0, 100, 2_000):
+        pinned = [tokens.estimate(text) for text in made(budget).texts if "] Pinned " in text]
+        assert len(pinned) == 80
+        assert 1_800 < sum(pinned) <= MOST_PINNED
 
 
 def test_the_number_of_sessions_is_limited(graph: Graph) -> None:

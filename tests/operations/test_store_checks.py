@@ -57,6 +57,19 @@ def test_a_store_without_problems_is_ok(ctx: Ctx, home: Path, folder: Path) -> N
     assert checks[2].seen.endswith(" MB, whole")
 
 
+def test_pinned_nodes_that_are_shortened_are_reported(
+    ctx: Ctx, repo: Path, results_of: CheckResults
+) -> None:
+    """Those of both stores count."""
+    assert ctx("init").code == 0
+    for store in (["--user"], [], ["--user"]):
+        assert results_of("pinned nodes") == []
+        assert ctx("add", *store, "--type=fact", "--tag=tier:pinned", "x" * 2_500).code == 0
+        assert ctx("list").code == 0
+    [(state, seen)] = results_of("pinned nodes")
+    assert (state, seen[:14]) == ("warning", "They take 2,18")
+
+
 def test_checking_creates_nothing(home: Path, folder: Path, results_of: CheckResults) -> None:
     assert results_of("store") == [("warning", f"{home}/store.db does not exist yet.")]
     assert results_of("permissions") == []

@@ -36,7 +36,7 @@ def test_every_item_says_why_it_is_there(filled: FilledProject, repo: Path, ctx:
         assert RULE in text
         assert "rule of the project, <code>kind:rule</code>, holds in general" in text
         assert text.count("data-item") >= len(told["items"])
-        assert f"of {told['budget']:,} tokens" in text
+        assert f"tokens, budget {told['budget']:,}" in text
         for layer in told["layers"]:
             if layer["shown"]:
                 assert f'part-{layer["name"]}"' in text
@@ -136,12 +136,12 @@ def test_an_empty_memory_says_what_to_do(repo: Path, ctx: Ctx) -> None:
 
 
 def test_what_had_no_room_is_listed(repo: Path, ctx: Ctx, add: Add) -> None:
-    for number in range(30):
+    for number in range(24):
         add("--type=fact", "--tag=tier:reference", f"Fact {number}: {'word ' * 90}")
     with Served(repo) as served, FormVisitor(served) as visitor:
         text = visitor.get("/now").text
     left_out = text.partition('id="left-out"')[2]
-    assert "no room: the budget has 2,000 tokens" in left_out
+    assert "no room in the layer memory" in left_out
     assert "Fact 0:" in left_out
     assert len(text) < 150_000
 

@@ -24,6 +24,7 @@ from ctx.operations.context_items import GivenItem, OmittedItem
 from ctx.workspace import for_agents
 
 _LONGEST_TEXT = 90
+_PINNED = ", without pinned nodes"
 
 EXAMPLES = """
 ctx context                        the context of a session that starts here now
@@ -113,7 +114,6 @@ def _explanation(shown: ContextResult) -> list[Block]:
         (
             each.name,
             f"{each.tokens:,}",
-            f"{each.cap:,}",
             f"{each.shown:,}",
             _omitted_count(each),
             each.problem or each.made_of,
@@ -121,13 +121,16 @@ def _explanation(shown: ContextResult) -> list[Block]:
         for each in shown.layers
     ]
     frame = shown.tokens - sum(each.tokens for each in shown.layers)
-    rows.append(("frame", f"{max(0, frame):,}", "", "", "", "headings and instructions"))
+    rows.append(("frame", f"{max(0, frame):,}", "", "", "headings and instructions"))
     return [
-        Line(f"{shown.source}{where}: {shown.tokens:,} of {shown.budget:,} tokens{parts}, {state}"),
+        Line(
+            f"{shown.source}{where}: {shown.tokens:,} tokens{parts}, {state}."
+            f" The budget is {shown.budget:,}{_PINNED if shown.source != 'prompt' else ''}."
+        ),
         Table(
-            ("layer", "tokens", "cap", "shown", "left out", "made of"),
+            ("layer", "tokens", "shown", "left out", "made of"),
             rows,
-            ("id", "number", "number", "number", "number", "text"),
+            ("id", "number", "number", "number", "text"),
         ),
         *(line for each in shown.items for line in _item_lines(each)),
         *([Line(""), Line("Left out, the next ones first:")] if shown.omitted else []),

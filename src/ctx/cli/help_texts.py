@@ -20,10 +20,10 @@ TOPICS = {
         """
 A tier is a tag that decides when agents are given a node.
 
-  tier:pinned        in every context, before everything else; shortened rather
-                     than left out when the budget is small
-  tier:reference     in contexts, as far as the budget allows
-  tier:working       in contexts while its task is the current one
+  tier:pinned        in every context, before everything else; whole and outside
+                     the budget at the start, up to 2,000 tokens for all of them
+  tier:reference     in contexts, as far as half of the budget allows
+  tier:working       likewise, while its task is the current one
   tier:off-context   only found by search
   (no tier)          with a prompt or an edit that they are about; what was
                      captured from sessions also at the start, while it is new

@@ -161,10 +161,7 @@ _TABLE = (
     ),
     # The context at session start.
     whole_number(
-        "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
-    ),
-    whole_number(
-        "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
+        "context.budget", 2_000, 100, _TOKENS, "Tokens at session start, besides pinned nodes."
     ),
     whole_number(
         "context.prompt_budget",
@@ -347,6 +344,7 @@ WITHOUT_EFFECT = (
     "context.min_learning_confidence",
     "context.observations_cap",
     "context.prompt_ms",
+    "context.reserve",
     "context.rules_cap",
     "context.session_index_cap",
     "context.standing_cap",

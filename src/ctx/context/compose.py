@@ -38,6 +38,7 @@ Hooks load this module: it has few imports.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from ctx import tokens
@@ -61,9 +62,6 @@ TYPE_HEADINGS = {
     "package": "Packages",
     "diagnostic": "Diagnostics",
 }
-PREVIEW = 100
-"""Characters of a pinned node for whose whole text there is no room."""
-
 STATE = "state"
 """Used like a tier: what an agent was working on when its conversation was compacted."""
 
@@ -77,9 +75,8 @@ _OTHER = "## Other"
 _SECTION_PLACES = {tier: place for place, tier in enumerate(_SECTIONS)}
 _TYPE_PLACES = {node_type: place for place, node_type in enumerate(TYPE_HEADINGS)}
 _BY_TYPE = "tier:reference"
-# How an entry that must appear is shortened, step by step, when there is little room: how many
-# characters are shown, and whether its tags are.
-_SHORTENED = ((PREVIEW, True), (PREVIEW, False), (50, False), (20, False))
+_SHORTEST = 20
+"""Characters of an entry that must appear, if there is hardly room."""
 # After so many entries in a row that do not fit, the rest is not read.
 _MOST_MISSES = 50
 _MOST_NAMED = 8
@@ -130,21 +127,7 @@ class ComposedText(NamedTuple):
     token_count: int
     shown: tuple[int, ...]
     """The numbers of the entries in the text, in the order of the text."""
-    costs: tuple[int, ...]
-    """The tokens of each shown entry."""
     left_out: OmittedNodes
-
-
-class ContextBody(NamedTuple):
-    """Entries as sections of a text, without the frame."""
-
-    text: str
-    tokens: int
-    """The tokens of the sections with headings; never less than their estimate."""
-    shown: tuple[int, ...]
-    costs: tuple[int, ...]
-    texts: tuple[str, ...]
-    """The text of each shown entry."""
 
 
 class ContextFrame(NamedTuple):
@@ -167,26 +150,18 @@ def compose(
     Only as many are read as may be shown. `left_out` gets the number of shown entries and returns
     how many are omitted. Inside a section, entries keep their order.
     """
-    found = body(entries, room(budget, frame))
-    missing = left_out(len(found.shown))
-    text, token_count = frame_text(found.text, len(found.shown), missing, budget, frame)
-    return ComposedText(text, token_count, found.shown, found.costs, missing)
+    body = ContextBody()
+    body.fill(entries, room(budget, frame))
+    missing = left_out(len(body.items))
+    text, token_count = frame_text(body.text(), len(body.items), missing, budget, frame)
+    shown = tuple(each.number for each in body.items)
+    return ComposedText(text, token_count, shown, missing)
 
 
 def room(budget: int, frame: ContextFrame) -> int:
     """The part of a budget that is left inside a frame."""
     # The frame is estimated with the longest numbers that it may contain.
     return budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, frame))
-
-
-def body(entries: Iterable[ContextEntry], most: int, for_kept: int = 0) -> ContextBody:
-    """As many entries as fit. Those that must appear may use `for_kept` more tokens."""
-    page = _Page(most)
-    page.fill(entries, for_kept)
-    shown = tuple(each.number for each in page.items)
-    costs = tuple(each.cost for each in page.items)
-    texts = tuple(each.text for each in page.items)
-    return ContextBody(page.text(), most - page.left, shown, costs, texts)
 
 
 def frame_text(
@@ -224,7 +199,7 @@ def item(entry: ContextEntry, *, with_tags: bool) -> str:
     return "\n".join(lines)
 
 
-def short_item(entry: ContextEntry, *, with_tags: bool, characters: int = PREVIEW) -> str:
+def short_item(entry: ContextEntry, *, with_tags: bool, characters: int = 100) -> str:
     """An entry as an item of a list, with the beginning of its content in one line."""
     # Only the part of a long content that may be shown is processed.
     text = flat(entry.content[: characters * 8])
@@ -240,94 +215,90 @@ def _head(entry: ContextEntry) -> str:
     return f"- [{entry.label}] ({', '.join(marks)})" if marks else f"- [{entry.label}]"
 
 
-class _Item(NamedTuple):
+class BodyItem(NamedTuple):
     number: int
+    """Its place among all entries that were read."""
     entry: ContextEntry
     text: str
     cost: int
     """The tokens of the text, without headings."""
-    headings: tuple[str, ...]
 
 
-class _Page:
-    """The items taken so far, and the tokens left for more.
+class ContextBody:
+    """Entries as sections of a text, without the frame."""
 
-    A sum of estimates is never less than the estimate of the sum.
-    """
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-        self.items: list[_Item] = []
+    def __init__(self) -> None:
+        self.tokens = 0
+        """With headings. A sum of estimates is never less than the estimate of the sum."""
+        self.items: list[BodyItem] = []
+        """In the order of the text."""
         self._headings: set[str] = set()
+        self._numbers = count()
 
-    def fill(self, entries: Iterable[ContextEntry], for_kept: int = 0) -> None:
-        numbered = enumerate(entries)
-        following = self._take_required(numbered, for_kept)
+    def fill(self, entries: Iterable[ContextEntry], most: int) -> None:
+        """As many entries as fit into `most` tokens."""
+        numbered = zip(entries, self._numbers, strict=False)
+        following, left = self._take_required(numbered, most)
         misses = 0
-        while following and misses < _MOST_MISSES and self.left >= _SMALLEST_ITEM:
-            number, entry = following
-            too_long = len(entry.content) > self.left * _CHARACTERS_PER_TOKEN
-            if not too_long and self._take_item(number, entry, _full_text(entry)):
-                misses = 0
-            else:
-                misses += 1
+        while following and misses < _MOST_MISSES and left >= _SMALLEST_ITEM:
+            entry, number = following
+            too_long = len(entry.content) > left * _CHARACTERS_PER_TOKEN
+            cost = 0 if too_long else self._take(number, entry, _full_text(entry), left)
+            left -= cost
+            misses = 0 if cost else misses + 1
             following = next(numbered, None)
-        self.items.sort(key=lambda each: _place(each.entry.tier, each.entry.type))
+        self.items.sort(key=lambda each: (_place(each.entry.tier, each.entry.type), each.number))
 
     def _take_required(
-        self, numbered: Iterator[tuple[int, ContextEntry]], more: int
-    ) -> tuple[int, ContextEntry] | None:
-        """Take the entries that must appear, and return the first one that need not.
+        self, numbered: Iterator[tuple[ContextEntry, int]], left: int
+    ) -> tuple[tuple[ContextEntry, int] | None, int]:
+        """Take the entries that must appear. Returns the next one, and the tokens that are left.
 
-        They may use `more` tokens, so that as many as possible appear, but not to become longer.
+        Entries share the tokens evenly: the long ones also get what the short ones do not need.
         """
-        kept: list[tuple[int, ContextEntry]] = []
+        kept: list[tuple[int, int, ContextEntry]] = []
         following = None
-        least = self.left + more
-        for number, entry in numbered:
+        least = left
+        for entry, number in numbered:
             if not entry.kept:
-                following = number, entry
+                following = entry, number
                 break
-            least -= _cost(_shortened(entry, -1))
+            least -= _cost(_shortened(entry, 0))
             if least < 0:
                 break
-            kept.append((number, entry))
-        headings = {heading for _, entry in kept for heading in _headings(entry)}
-        room = self.left - sum(map(_heading_cost, headings))
-        level = spare = 0
-        for level in range(len(_SHORTENED)):
-            spare = room - sum(_cost(_shortened(entry, level)) for _, entry in kept)
-            if spare >= 0:
-                break
-        self.left += more
-        for number, entry in kept:
-            text = _shortened(entry, level)
-            if len(entry.content) <= self.left * _CHARACTERS_PER_TOKEN:
-                whole = _full_text(entry)
-                longer = _cost(whole) - _cost(text)
-                if longer <= spare:
-                    spare -= longer
-                    text = whole
-            self._take_item(number, entry, text)
-        self.left -= more
-        return following
+            too_long = len(entry.content) > left * _CHARACTERS_PER_TOKEN
+            kept.append((left + 1 if too_long else _cost(_full_text(entry)), number, entry))
+        headings = {each for *_, entry in kept for each in self._new_headings(entry)}
+        spare = left - sum(map(_heading_cost, headings))
+        for waiting, (cost, number, entry) in zip(
+            range(len(kept), 0, -1), sorted(kept), strict=True
+        ):
+            share = spare // waiting
+            text = _full_text(entry) if cost <= share else _shortened(entry, share)
+            spare -= _cost(text)
+            left -= self._take(number, entry, text, left)
+        return following, left
 
-    def _take_item(self, number: int, entry: ContextEntry, text: str) -> bool:
-        headings = _headings(entry)
-        cost = whole = _cost(text)
-        if not self._headings.issuperset(headings):
-            whole += sum(_heading_cost(each) for each in headings if each not in self._headings)
-        if whole > self.left:
-            return False
-        self.left -= whole
-        self.items.append(_Item(number, entry, text, cost, headings))
+    def _take(self, number: int, entry: ContextEntry, text: str, most: int) -> int:
+        """What the entry takes with its headings; 0 if that is too much."""
+        headings = self._new_headings(entry)
+        cost = _cost(text)
+        whole = cost + sum(map(_heading_cost, headings))
+        if whole > most:
+            return 0
+        self.tokens += whole
+        self.items.append(BodyItem(number, entry, text, cost))
         self._headings.update(headings)
-        return True
+        return whole
+
+    def _new_headings(self, entry: ContextEntry) -> list[str]:
+        return [each for each in _headings(entry) if each not in self._headings]
 
     def text(self) -> str:
         parts: list[str] = []
         above: tuple[str, ...] = ()
-        for _, _, text, _, headings in self.items:
+        for _, entry, text, _ in self.items:
+            headings = _headings(entry)
             if headings != above:
                 parts += ["\n"] if above else []
                 parts += [f"{heading}\n\n" for heading in headings if heading not in above]
@@ -372,10 +343,15 @@ def _full_text(entry: ContextEntry) -> str:
     return item(entry, with_tags=entry.tier == "tier:pinned")
 
 
-def _shortened(entry: ContextEntry, level: int) -> str:
-    characters, with_tags = _SHORTENED[level]
-    with_tags = with_tags and entry.tier == "tier:pinned"
-    return short_item(entry, with_tags=with_tags, characters=characters)
+def _shortened(entry: ContextEntry, most: int) -> str:
+    """The beginning of an entry, within `most` tokens or as short as possible."""
+    # As if all of it were ASCII.
+    characters = (most - _cost(f'{_head(entry)} "..."')) * 7 // 2
+    while True:
+        text = short_item(entry, with_tags=False, characters=max(_SHORTEST, characters))
+        if characters <= _SHORTEST or _cost(text) <= most:
+            return text
+        characters = characters * 7 // 8
 
 
 def _tags_line(entry: ContextEntry) -> str:

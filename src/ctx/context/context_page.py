@@ -1,9 +1,8 @@
 """One text of a context: memory, then the layers of sessions, within a budget.
 
-Each layer has a cap, which scales with the budget. Memory also gets what the other layers leave;
-they never get more than their cap, so that most of the budget stays empty. Layers are shortened
-before one is left out; a node that must appear is shortened, and takes what it needs from the other
-layers.
+Pinned nodes come on top of the budget. They are whole, unless together they are too long. Each
+layer of sessions has a limit, which scales with the budget. The other nodes get what these layers
+leave, up to half of the budget. Layers are shortened before one is left out.
 
 Hooks load this module.
 """
@@ -19,13 +18,19 @@ from ctx import tokens
 from ctx.context import compose
 from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.context_entries import LoadedEntry, load
-from ctx.context.contexts import LAYERS, MEMORY, Context, ContextItem
+from ctx.context.contexts import MEMORY, Context, ContextItem
 from ctx.context.layer_lines import FittedLayer, Layer, LayerLimits, LayerLine, fit
 from ctx.context.layer_lines import layer_tokens as tokens_wanted
 from ctx.ids import NodeId
 
 USUAL_BUDGET = 2_000
-"""The budget to which the caps refer."""
+"""The budget to which the limits of layers refer."""
+LARGEST_PART = 2_500
+"""Tokens of a part: a text of this size fits into one answer of every host, with room to spare."""
+MOST_PINNED = 2_000
+"""Tokens of the pinned nodes; above, they are shortened."""
+_USUAL_ROOM = 1_870
+"""What the preface and the headings leave of the usual budget."""
 _WHERE = 200
 """Tokens for the compaction state, which comes first."""
 _WHERE_HEADING = "## Where you were\n\n"
@@ -39,8 +44,6 @@ class LayerShare(NamedTuple):
     """How one layer used the budget."""
 
     name: str
-    cap: int
-    """Its part of the budget, before unused tokens are redistributed."""
     tokens: int
     shown: int
     left_out: int
@@ -76,33 +79,41 @@ class ContextPage:
     ) -> None:
         self._connections = connections
         self._limits = limits
-        self._budget = budget
         self._frame = ContextFrame(preface=preface)
+        # Notices are given in any case.
+        self._budget = budget + max(0, -compose.room(budget, self._frame))
         self._hint = hint
 
     def made(
         self,
+        pinned: Sequence[NodeId],
         ids: Iterator[NodeId],
         first: Sequence[NodeId],
         layers: Sequence[Layer],
         lines: Sequence[str],
     ) -> MadeContext:
         hint = self._hint if any(each.lines for each in layers) else ""
-        room = compose.room(self._budget, self._frame) - tokens.estimate(hint)
-        where = _fit_compaction_state(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
-        room -= tokens.estimate(where)
-        caps = self._caps(room)
+        around = tokens.estimate(hint)
+        most = compose.room(self._budget, self._frame) - around
+        where = _fit_compaction_state(lines, min(_WHERE * self._budget // USUAL_BUDGET, most))
+        around += tokens.estimate(where)
+        nodes, body = _Nodes(self._connections, ids, first), ContextBody()
+        most = compose.room(LARGEST_PART, self._frame) - around
+        body.fill(nodes.pinned(pinned), min(most, MOST_PINNED))
+        budget = min(self._budget + body.tokens, LARGEST_PART)
+        room = compose.room(budget, self._frame) - around
+        usual = max(0, room - body.tokens)
+        limits = self._limits._asdict()
         planned = {
-            each.name: min(tokens_wanted(each), caps[each.name]) for each in layers if each.lines
+            each.name: min(tokens_wanted(each), limits[each.name] * usual // _USUAL_ROOM)
+            for each in layers
         }
-        for_memory = max(0, room - sum(planned.values())) if caps[MEMORY] else 0
-        nodes = _Nodes(self._connections, ids, first)
-        body = compose.body(nodes.entries(), for_memory, room - for_memory)
+        body.fill(nodes.entries(), min(self._budget // 2, usual - sum(planned.values())))
         items = nodes.items(body)
-        fitted = _fit_layers(layers, planned, room - body.tokens, items)
-        missing = nodes.left_out(len(items)) if caps[MEMORY] else OmittedNodes(0)
+        fitted = _fit_layers(layers, planned, items)
+        missing = nodes.left_out(len(items))
         every = (*items, *(one for each in fitted.values() for one in each.items))
-        text = _compaction_section(where, body.text) + "".join(
+        text = _compaction_section(where, body.text()) + "".join(
             each.text for each in fitted.values()
         )
         count = len({each.id for each in every if each.id})
@@ -110,17 +121,14 @@ class ContextPage:
             text + (hint if len(every) > len(items) else ""),
             count,
             missing,
-            self._budget,
+            budget,
             self._frame,
         )
         shares = (
-            LayerShare(
-                MEMORY, caps[MEMORY], body.tokens, len(items), missing.nodes, missing.or_more
-            ),
+            LayerShare(MEMORY, body.tokens, len(items), missing.nodes, missing.or_more),
             *(
                 LayerShare(
                     each.name,
-                    caps[each.name],
                     fitted[each.name].tokens,
                     len(fitted[each.name].items),
                     fitted[each.name].left_out,
@@ -136,22 +144,17 @@ class ContextPage:
         return MadeContext(
             Context(whole, used, every, skipped),
             shares,
-            (*body.texts, *(text for each in fitted.values() for text in each.texts)),
+            (
+                *(each.text for each in body.items),
+                *(text for each in fitted.values() for text in each.texts),
+            ),
             (
                 *("" for _ in items),
                 *(reason for each in fitted.values() for reason in each.reasons),
             ),
-            nodes.omitted(body) if caps[MEMORY] else (),
+            nodes.omitted(items),
             tuple((name, line) for name, each in fitted.items() for line in each.omitted),
         )
-
-    def _caps(self, room: int) -> dict[str, int]:
-        """The cap of each layer; their sum is at most the room."""
-        caps = [max(0, each) * self._budget // USUAL_BUDGET for each in self._limits[: len(LAYERS)]]
-        total = sum(caps)
-        if total > max(0, room):
-            caps = [each * max(0, room) // total for each in caps]
-        return dict(zip(LAYERS, caps, strict=True))
 
 
 def _fit_compaction_state(lines: Sequence[str], most: int) -> str:
@@ -170,13 +173,9 @@ def _compaction_section(where: str, body: str) -> str:
 
 
 def _fit_layers(
-    layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[ContextItem]
+    layers: Sequence[Layer], planned: dict[str, int], shown: Iterable[ContextItem]
 ) -> dict[str, FittedLayer]:
     """Each layer, with its planned tokens."""
-    promised = sum(planned.values())
-    if promised > max(0, left):
-        # Nodes that must appear used more than their part.
-        planned = {name: max(0, each * left // promised) for name, each in planned.items()}
     ids = {each.id for each in shown}
     fitted: dict[str, FittedLayer] = {}
     for layer in layers:
@@ -196,12 +195,17 @@ class _Nodes:
         self._first = first
         self._loaded: list[LoadedEntry] = []
         self._read: list[NodeId] = []
-        self._further: list[NodeId] = []
+
+    def pinned(self, ids: Sequence[NodeId]) -> Iterator[ContextEntry]:
+        self._read += ids
+        for each in load(self._connections, ids):
+            self._loaded.append(each)
+            yield each.entry
 
     def entries(self) -> Iterator[ContextEntry]:
-        for each in load(self._connections, self._count_reads()):
+        for each in load(self._connections, self._count_reads(), self._first):
             self._loaded.append(each)
-            yield _mark_state_entry(each, self._first)
+            yield each.entry._replace(tier=STATE) if each.entry.kept else each.entry
 
     def _count_reads(self) -> Iterator[NodeId]:
         for node_id in self._ids:
@@ -209,22 +213,20 @@ class _Nodes:
             yield node_id
 
     def items(self, body: ContextBody) -> tuple[ContextItem, ...]:
-        pairs = zip(body.shown, body.costs, strict=True)
-        return tuple(item_of(self._loaded[at], cost) for at, cost in pairs)
+        return tuple(item_of(self._loaded[each.number], each.cost) for each in body.items)
 
     def left_out(self, shown: int) -> OmittedNodes:
-        self._further = list(islice(self._ids, _MOST_COUNTED))
-        more = len(self._further)
+        further = list(islice(self._ids, _MOST_COUNTED))
+        read = len(self._read)
+        self._read += further
         if next(self._ids, None) is not None:
-            return OmittedNodes(more, or_more=True)
-        return OmittedNodes(len(self._read) - shown + more)
+            return OmittedNodes(len(further), or_more=True)
+        return OmittedNodes(read - shown + len(further))
 
-    def omitted(self, body: ContextBody) -> tuple[NodeId, ...]:
+    def omitted(self, items: Iterable[ContextItem]) -> tuple[NodeId, ...]:
         """The first of those that `left_out` has counted."""
-        shown = {self._loaded[at].node.id for at in body.shown}
-        return tuple([each for each in (*self._read, *self._further) if each not in shown])[
-            :_MOST_NAMED
-        ]
+        shown = {each.id for each in items}
+        return tuple([each for each in self._read if each not in shown][:_MOST_NAMED])
 
 
 def item_of(each: LoadedEntry, cost: int) -> ContextItem:
@@ -236,7 +238,3 @@ def _digest(each: LoadedEntry) -> str:
     state = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
     told = (*state, entry.author) if entry.author else state
     return f"{crc32(json.dumps(told).encode()):08x}"
-
-
-def _mark_state_entry(each: LoadedEntry, first: Sequence[NodeId]) -> ContextEntry:
-    return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry

@@ -61,7 +61,7 @@ EMPTY_MEMORY = "Memory (ctx) is empty here."
 """The text of a context when there are no nodes to show."""
 MOST_PARTS = 8
 """A large budget is split into at most this many answers."""
-FORMAT = 3
+FORMAT = 4
 """Increased whenever the same nodes are rendered differently."""
 HEALTH = "health"
 """A file in `CTX_HOME`; its first line describes a current problem of ctx itself."""

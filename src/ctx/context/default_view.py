@@ -5,6 +5,7 @@ Hooks load this module, so it compiles nothing.
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -24,20 +25,26 @@ class ViewScope(NamedTuple):
     task: str | None
 
 
-def nodes_in_view(connections: Sequence[Connection], seen: ViewScope) -> Iterator[NodeId]:
-    """The nodes of the view by tier, then newest first.
+def nodes_in_view(
+    connections: Sequence[Connection], seen: ViewScope
+) -> tuple[list[NodeId], Iterator[NodeId]]:
+    """The pinned nodes of the view, and the others by tier; newest first.
 
     Within a tier, the first store comes first.
     """
     compiled = _compiled_view(connections)
-    if compiled is None:
-        return
-    found = [_in_tiers(connection, compiled, seen) for connection in connections]
+    found = [_in_tiers(each, compiled, seen) for each in connections] if compiled else []
     if len(found) > 1:
         from heapq import merge
 
         found = [merge(*found, key=itemgetter(0))]
-    yield from (node_id for ranked in found for _, node_id in ranked)
+    ranked = chain(*found)
+    pinned: list[NodeId] = []
+    for rank, node_id in ranked:
+        if rank:
+            return pinned, chain([node_id], (each for _, each in ranked))
+        pinned.append(node_id)
+    return pinned, iter(())
 
 
 def is_timeless(connections: Sequence[Connection]) -> bool:

@@ -24,10 +24,6 @@ from ctx.ids import NodeId
 from ctx.markdown import code, flat
 from ctx.memory import sources
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ctx.config.resolve import Config
-
 HEADINGS = {
     STANDING: "## Where things stand",
     RULES: "## Rules and corrections",
@@ -202,17 +198,10 @@ def plain(text: str) -> str:
 class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
-    memory: int = 560
     standing: int = 130
     rules: int = 180
     words: int = 760
     commands: int = 160
     sessions: int = 80
-    frame: int = 150
     most_sessions: int = 10
     most_commands: int = 8
-
-
-def from_config(config: "Config") -> LayerLimits:
-    """The limits with what the settings change."""
-    return LayerLimits(frame=config.integer("context.reserve"))

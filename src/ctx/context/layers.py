@@ -1,14 +1,14 @@
 """The context of a session: what an agent gets at its start, in layers.
 
-The first layer is memory: the view `default`. Layers about past sessions follow. Each has a cap,
-which scales with the budget; what one of them does not use goes to the others, memory first.
-Layers are shortened before one is left out, and a pinned node is shortened, never left out. The
-same memory gives the same text on the same day, byte for byte: it contains no times, and ages are
-in days.
+The first layer is memory: the view `default`. Layers about past sessions follow. Pinned nodes come
+on top of the budget, and are whole unless they take more than `MOST_PINNED` tokens. The same
+memory gives the same text on the same day, byte for byte: it contains no times, and ages are in
+days.
 
 Hooks load this module, so it imports nothing slow.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from sqlite3 import Connection
@@ -16,9 +16,15 @@ from typing import NamedTuple
 
 from ctx import tokens
 from ctx.context import default_view, hook_queries, session_layers
-from ctx.context.compose import item, short_item
+from ctx.context.compose import ContextBody, item, short_item
 from ctx.context.context_entries import load
-from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, item_of
+from ctx.context.context_page import (
+    LARGEST_PART,
+    USUAL_BUDGET,
+    ContextPage,
+    MadeContext,
+    item_of,
+)
 from ctx.context.contexts import (
     COMMANDS,
     EMPTY_MEMORY,
@@ -33,9 +39,6 @@ from ctx.context.contexts import (
 from ctx.context.default_view import ViewScope
 from ctx.context.layer_lines import Layer, LayerLimits
 from ctx.ids import NodeId, Ulid
-
-LARGEST_PART = 2_500
-"""Tokens of a part: a text of this size fits into one answer of every host, with room to spare."""
 
 _HOW = (
     " `ctx recall WORDS` finds more. To store something, write"
@@ -94,32 +97,34 @@ def context(
 def make_context(
     connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
 ) -> MadeContext:
-    parts_before = islice(_in_parts(connections, wanted, where), wanted.part)
-    return [MadeContext(NOTHING, ()), *parts_before][-1]
+    further = islice(_in_parts(connections, wanted, where), wanted.part - 1, None)
+    return next(further, MadeContext(NOTHING, ()))
 
 
 def _in_parts(
     connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
 ) -> Iterator[MadeContext]:
-    """One part after the other until nothing is left; the last part is empty."""
+    """One part after the other, as many as there are answers."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
     before = existing_nodes(connections, where.nodes)
     layers = _layers(connections, wanted)
     past: set[str] = set()
     lines = where.lines
-    while True:
-        seen = ViewScope(wanted.project, wanted.task)
-        ids = _remaining_ids(past, chain(before, default_view.nodes_in_view(connections, seen)))
+    seen = ViewScope(wanted.project, wanted.task)
+    for _ in range(parts(wanted.budget)):
+        pinned, others = default_view.nodes_in_view(connections, seen)
+        if past:
+            # For what is left of them, there was no room.
+            pinned, others = [], chain(pinned, others)
+        ids = _remaining_ids({*past, *pinned}, chain(before, others))
         first_id = next(ids, None)
-        is_empty = first_id is None and not past and not any(each.lines for each in layers)
+        is_empty = not (first_id or pinned or past or any(each.lines for each in layers))
         found = ids if first_id is None else chain([first_id], ids)
         preface = _preface(budget, is_empty=is_empty) + wanted.notice
         left = [each.without(past) for each in layers]
         page = ContextPage(connections, wanted.limits, budget, preface.strip(), _hint(budget))
-        part = page.made(found, before, left, lines)
+        part = page.made(pinned, found, before, left, lines)
         yield part
-        if not part.context.items:
-            return
         past.update(each.key for each in part.context.items)
         lines = ()
 
@@ -159,20 +164,30 @@ def changed_context(
 def make_changed_context(
     connections: Connections, wanted: ContextRequest, given: dict[str, str]
 ) -> MadeContext:
-    found = islice(_in_parts(connections, wanted), parts(wanted.budget))
+    found = _in_parts(connections, wanted)
     now = [each for part in found for each in part.context.items if each.layer in _REPEATED_LAYERS]
     news = {each.key: each for each in now if given.get(each.key) != each.digest}
-    seen = {each.key for each in now}
-    nodes = [key for key in given if _is_node(key) and key not in seen]
+    still = {each.key for each in now}
+    nodes = [key for key in given if _is_node(key) and key not in still]
     gone = _removed_labels(connections, nodes)
     if not news and not gone:
         return MadeContext(NOTHING, ())
     budget = min(wanted.budget, LARGEST_PART)
+    seen = ViewScope(wanted.project, wanted.task)
+    pinned = [each for each in default_view.nodes_in_view(connections, seen)[0] if each in news]
     preface = CHANGED + (_removal_notice(gone, budget // 3) if gone else "") + wanted.notice
-    ids = iter([each.id for each in news.values() if each.layer == MEMORY])
+    others = [each.id for each in news.values() if each.layer == MEMORY and each.id not in pinned]
     layers = [each.only(news) for each in _layers(connections, wanted)]
     page = ContextPage(connections, wanted.limits, budget, preface, "")
-    return page.made(ids, (), layers, ())
+    return page.made(pinned, iter(others), (), layers, ())
+
+
+def pinned_tokens(connections: Connections, project: str | None) -> int:
+    """What the pinned nodes take whole."""
+    pinned, _ = default_view.nodes_in_view(connections, ViewScope(project, None))
+    body = ContextBody()
+    body.fill((each.entry for each in load(connections, pinned)), sys.maxsize)
+    return body.tokens
 
 
 def still_valid(connections: Connections, given: dict[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from ctx.capture import capture_off, capture_pauses, repeated_commands, session_
 from ctx.capture import event_store as kept
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.repeated_commands import ReadCommands
-from ctx.context import contexts, default_view, layer_lines, layers
+from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import ProjectStoreState
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
@@ -383,7 +383,7 @@ def _keep_contexts(
     environment = memory.environment.variables
     # Hooks use these contexts. They have no `--set`, whatever this process was started with.
     config = memory.environment._replace(overrides=()).user_config
-    budget, most = config.integer("context.budget"), layer_lines.from_config(config)
+    budget = config.integer("context.budget")
     task = pending.current_task(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
@@ -392,7 +392,7 @@ def _keep_contexts(
             # No hook waits while it is composed; whether it is still valid is checked again.
             before = contexts.current_state(memory.local, key)
             notice = contexts.notice(key, own)
-            wanted = layers.ContextRequest(place.project, task, budget, part, notice, most)
+            wanted = layers.ContextRequest(place.project, task, budget, part, notice)
             made = layers.context(stores, wanted)
             with transaction(memory.local):
                 if contexts.current_state(memory.local, key) == before:

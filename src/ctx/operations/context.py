@@ -10,7 +10,6 @@ from ctx.context import (
     contexts,
     default_view,
     excerpt_search,
-    layer_lines,
     layers,
     project_store_context,
 )
@@ -60,8 +59,6 @@ class ContextLayer(NamedTuple):
 
     name: str
     tokens: int
-    cap: int
-    """Its part of the budget. Memory may have more."""
     shown: int
     left_out: int
     more_left_out: bool
@@ -114,7 +111,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         and default_view.is_timeless(stores)
     )
     shares = _layers(made)
-    items = context_items.of_context(memory, made, budget, {each.name: each.cap for each in shares})
+    items = context_items.of_context(memory, made)
     return ContextResult(
         "".join(each.context.text for each in made),
         sum(each.context.tokens for each in made),
@@ -134,10 +131,8 @@ def _request(memory: Memory, options: Options, budget: int, notice: str) -> Cont
         memory.project,
         pending.current_task(memory.user, memory.place.task_key),
         budget,
-        1,
-        notice,
-        layer_lines.from_config(memory.environment.user_config),
-        options.session if options.source != "startup" else "",
+        notice=notice,
+        session=options.session if options.source != "startup" else "",
     )
 
 
@@ -157,9 +152,7 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     hits = choice.hits
     found = excerpt_search.context_from_hits(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
-    layer = ContextLayer(
-        SAID, found.tokens, budget, len(hits), len(choice.next), False, _FROM[SAID], ""
-    )
+    layer = ContextLayer(SAID, found.tokens, len(hits), len(choice.next), False, _FROM[SAID], "")
     return ContextResult(
         *(found.text, found.tokens, budget, 1, "prompt", memory.project, False, (layer,), took_ms),
         context_items.of_hits(memory, found.items, hits, prompt),
@@ -219,7 +212,6 @@ def _layers(made: Sequence[MadeContext]) -> tuple[ContextLayer, ...]:
             found[share.name] = ContextLayer(
                 share.name,
                 share.tokens + (known.tokens if known else 0),
-                share.cap + (known.cap if known else 0),
                 share.shown + (known.shown if known else 0),
                 share.left_out,
                 share.or_more,

@@ -75,10 +75,8 @@ class ItemList(NamedTuple):
     omitted: tuple[OmittedItem, ...]
 
 
-def of_context(
-    memory: Memory, made: Sequence[MadeContext], budget: int, caps: Mapping[str, int]
-) -> ItemList:
-    """The items of all parts of a context. `caps` are the tokens of its layers."""
+def of_context(memory: Memory, made: Sequence[MadeContext]) -> ItemList:
+    """The items of all parts of a context."""
     pairs = [
         pair
         for part in made
@@ -90,7 +88,7 @@ def of_context(
         nodes.given_item(item, text, reason or layer_reason(item.layer, nodes.by_id.get(item.id)))
         for item, text, reason in pairs
     ]
-    return ItemList(tuple(given), tuple(_omitted(nodes, last, budget, caps) if last else ()))
+    return ItemList(tuple(given), tuple(_omitted(nodes, last) if last else ()))
 
 
 def of_hits(
@@ -214,35 +212,22 @@ def _omitted_ids(last: MadeContext | None) -> list[NodeId]:
     return [*last.omitted_nodes, *lines]
 
 
-def _omitted(
-    nodes: _Nodes, last: MadeContext, budget: int, caps: Mapping[str, int]
-) -> Iterable[OmittedItem]:
+def _omitted(nodes: _Nodes, last: MadeContext) -> Iterable[OmittedItem]:
     for node_id in last.omitted_nodes:
         if node := nodes.by_id.get(node_id):
-            yield _omitted_node(nodes, node, budget)
+            yield OmittedItem(
+                *(node.id, f"{node.type}:{node.id[:12]}", MEMORY, node.content[:_LONGEST_OMITTED]),
+                node.token_estimate,
+                f"no room in the layer {MEMORY}",
+                node.source,
+                *(node.updated_at, nodes.age_days(node.updated_at)),
+            )
     for layer, line in last.omitted_lines:
         node = nodes.by_id.get(line.id)  # type: ignore[call-overload]
         yield OmittedItem(
             *(line.id, line.label, layer, line.texts[0][:_LONGEST_OMITTED]),
             tokens.estimate(line.texts[0]),
-            _no_room(layer, caps.get(layer, 0)),
+            f"no room in the layer {layer}",
             node.source if node else sources.AGENT,
             *(line.updated_at, nodes.age_days(line.updated_at)),
         )
-
-
-def _omitted_node(nodes: _Nodes, node: Node, budget: int) -> OmittedItem:
-    return OmittedItem(
-        *(node.id, f"{node.type}:{node.id[:12]}", MEMORY, node.content[:_LONGEST_OMITTED]),
-        node.token_estimate,
-        # Memory may use what the other layers leave.
-        f"no room: the budget has {budget:,} tokens",
-        node.source,
-        *(node.updated_at, nodes.age_days(node.updated_at)),
-    )
-
-
-def _no_room(layer: str, cap: int) -> str:
-    if not cap:
-        return f"the layer {layer} is off"
-    return f"no room: the layer {layer} has {cap:,} tokens"

@@ -5,7 +5,7 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from sqlite3 import Connection
 from typing import Literal, NamedTuple, TypeVar
@@ -14,6 +14,8 @@ import ctx
 from ctx import clock, disk, layout
 from ctx.capture import event_table
 from ctx.config.resolve import survey
+from ctx.context import layers, project_store_context
+from ctx.context.context_page import MOST_PINNED
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
@@ -58,6 +60,7 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "settings": _configuration,
         "project store": _project_store,
         "conflicts": _conflicts,
+        "pinned nodes": _pinned,
         "capture": _capture,
         "hook errors": _hook_errors,
         "sync": _sync,
@@ -328,6 +331,24 @@ def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
     if found:
         seen = f"{review.conflicts_text(len(found))} after a merge."
         yield DoctorCheck("conflicts", "warning", seen, "To decide: `ctx review`")
+
+
+def _pinned(environment: Environment) -> Iterator[DoctorCheck]:
+    """Whether the pinned nodes are so long that agents do not get them whole."""
+    home, folder = environment.user_store.home, environment.folder
+    place = layout.place(folder, home, partial(trust_list.is_trusted, home))
+    project = None if environment.is_single_store else layout.find_project(folder, home)
+    with ExitStack() as opened:
+        own = project_store_context.read(home, project).connection if project else None
+        stores = [opened.enter_context(closing(own))] if own else []
+        size = _ask_store(
+            environment.graph_file,
+            lambda user: layers.pinned_tokens([*stores, user], place.project),
+        )
+    if size and size > MOST_PINNED:
+        seen = f"They take {size:,} tokens. Agents get them shortened, to {MOST_PINNED:,}."
+        advice = "`ctx list --tag tier:pinned` lists them. Shorten some, or `ctx unpin ID`."
+        yield DoctorCheck("pinned nodes", "warning", seen, advice)
 
 
 def _capture(environment: Environment) -> Iterator[DoctorCheck]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ctx import clock
 from ctx.context import default_view, layers
-from ctx.context.compose import ContextFrame, OmittedNodes, compose
+from ctx.context.compose import ContextBody
 from ctx.context.context_entries import load
-from ctx.context.contexts import Context
+from ctx.context.context_page import MOST_PINNED
 from ctx.context.layers import ContextRequest
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
@@ -49,13 +49,13 @@ def set_view(connection: Connection, query: str) -> None:
     prepare_views(connection)
 
 
-def expected(connection: Connection, ids: list[NodeId], budget: int) -> Context:
-    """The nodes of a context, from `evaluate`."""
-    entries = [each.entry for each in load([connection], ids)]
-    preface = layers.PREFACE if ids else layers.EMPTY
-    frame = ContextFrame(preface=preface if budget > 400 else "")
-    done = compose(entries, lambda shown: OmittedNodes(len(ids) - shown), budget, frame)
-    return Context(done.text, done.token_count, ())
+def expected(connection: Connection, ids: list[NodeId], budget: int) -> str:
+    """The nodes of a context, from `evaluate`: others than pinned ones get half of the budget."""
+    body = ContextBody()
+    for is_pinned, most in ((True, MOST_PINNED), (False, budget // 2)):
+        entries = [each.entry for each in load([connection], ids)]
+        body.fill((each for each in entries if each.kept is is_pinned), most)
+    return body.text()
 
 
 def random_wanted(random: Random) -> ContextRequest:
@@ -75,7 +75,9 @@ def check(connection: Connection, query: str, wanted: ContextRequest, now_ms: in
     with at(now_ms):
         made = layers.context([connection], wanted)
     told = (query, wanted, found)
-    assert made[:2] == expected(connection, found, wanted.budget)[:2], told
+    assert f"-->\n\n{expected(connection, found, wanted.budget)}<" in made.text.replace(
+        f"{layers.PREFACE if found else layers.EMPTY}\n\n", ""
+    ), told
     assert {item.id for item in made.items} <= set(found), told
     if wanted.budget == BUDGETS[0]:
         assert len(made.items) == len(found), told

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
-    from ctx.context.layer_lines import LayerLimits
     from ctx.context.layers import CompactionState
     from ctx.hosts.hook_events import HookEvent
 
@@ -48,15 +47,13 @@ def start_context(
     from ctx.context import layers
 
     stores = stores_of(own, connection)
-    budget, most = _limits(hook, key)
     wanted = layers.ContextRequest(
         place.project,
         task_of(connection, place),
-        budget,
+        _budget(hook, key),
         hook.part,
         contexts.notice(key, own),
-        most,
-        session if goes_on else "",
+        session=session if goes_on else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
     if before is not None and hook.host.remembers(event):
@@ -123,10 +120,7 @@ def _merge_saved_state(hook: "Hook", session: str, now: "CompactionState") -> "C
     )
 
 
-def _limits(hook: "Hook", key: ContextKey) -> "tuple[int, LayerLimits]":
-    from ctx.context import layer_lines
-
+def _budget(hook: "Hook", key: ContextKey) -> int:
     if contexts.is_default(key.settings):
-        return _DEFAULT_BUDGET, layer_lines.LayerLimits()
-    config = hook.config()
-    return config.integer("context.budget"), layer_lines.from_config(config)
+        return _DEFAULT_BUDGET
+    return hook.config().integer("context.budget")
