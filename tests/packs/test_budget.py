@@ -41,7 +41,7 @@ def test_the_chunk_with_the_most_value_per_token_comes_first() -> None:
     ]
     assert chosen_and_left_out(offers, 500) == (
         ["best", "short"],
-        {"long": budget.BUDGET, "weak": budget.WEAK},
+        {"long": pack_text.BUDGET, "weak": budget.WEAK},
     )
     assert chosen_and_left_out(offers, 5_000)[0] == ["best", "long", "short"]
     # The first of what is there without a limit.
@@ -81,16 +81,16 @@ def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
 def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
     offers = [
         ChunkOffer(chunk("likely", 1.0, 1_600), None, 0.5),
-        ChunkOffer(chunk("short", 0.5, 100), None, 0.01),
-        ChunkOffer(chunk("long", 0.4, 1_000), None, 0.01),
+        ChunkOffer(chunk("unlikely", 0.4, 1_000), None, 0.01),
         ChunkOffer(chunk("memory", 0.3, 1_000)),
     ]
     assert chosen_and_left_out(offers, 16_000) == (
-        ["likely", "short", "memory"],
-        {"long": budget.WEAK},
+        ["likely", "memory"],
+        {"unlikely": budget.UNLIKELY},
     )
-    # A small pack has nothing better to show.
-    assert chosen_and_left_out(offers[1:], 16_000)[0] == ["short", "long", "memory"]
+    assert len(fill(offers, 16_000, least=0.0).chunks) == 3
+    # A pack is never empty.
+    assert chosen_and_left_out(offers[1:], 16_000)[0] == ["unlikely", "memory"]
 
 
 def test_a_budget_below_one_chunk_is_an_error() -> None:

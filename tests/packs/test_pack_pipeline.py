@@ -99,8 +99,11 @@ def remembering(tmp_path: Path) -> Iterator[Packing]:
 
 
 def titles_and_labels(pack: PromptPack) -> list[tuple[str, ...]]:
-    """The titles in a pack, each with the label of the edge that led to it."""
-    return [(chunk.title, *chunk.via[-2:-1]) for chunk in pack.retrieved]
+    """The titles in a pack, and the names of related items with the edge that led to them."""
+    return [
+        *((chunk.title, *chunk.via[-2:-1]) for chunk in pack.retrieved),
+        *((each.name, each.via[-2]) for each in pack.related),
+    ]
 
 
 def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> None:
@@ -112,16 +115,14 @@ def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> Non
         19,
     )
     method = CLIENT[CLIENT.index("    def connect") : CLIENT.index("\n\n    def send")]
-    assert first.snippet == f"class Client:\n    …\n{method}"
+    assert first.snippet == f"class Client:\n    … line 13\n{method}"
     assert first.name == "shop.client.Client.connect"
     assert {signal.name for signal in first.signals} >= {"text", "named"}
     found = titles_and_labels(pack)
-    assert ("shop/client.py: shop.client.Client.send", "CALLS") in found
-    assert ("shop/retry.py: Backoff", "CALLS") in found or ("File: shop/retry.py",) in found
-    assert (
-        "tests/test_client.py: test_connect_raises_after_the_last_try",
-        "<CALLS",
-    ) in found or ("File: tests/test_client.py",) in found
+    assert ("shop/client.py: Client.send",) in found
+    assert ("shop.retry.Backoff", "CALLS") in found or ("File: shop/retry.py",) in found
+    test = "test_client.test_connect_raises_after_the_last_try"
+    assert (test, "<CALLS") in found or ("File: tests/test_client.py",) in found
     assert pack.files[0].path == "shop/client.py"
     assert pack.graph_context.seed_nodes[0] == "shop.client.Client.connect"
     assert pack.graph_context.scc_dag_used
@@ -133,13 +134,15 @@ def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> Non
         assert sum(each.value for each in file.signals) == pytest.approx(file.score)
     # Without expansion, only what matches is packed.
     pack = shop.build("Client.connect raises TimeoutError too early", depth=0)
-    assert all(not chunk.via for chunk in pack.retrieved)
+    assert not any(chunk.via for chunk in pack.retrieved)
+    assert pack.related == ()
     assert not pack.graph_context.scc_dag_used
     assert pack.graph_context.expanded_nodes == ()
 
 
 def test_tests_rank_below_the_tested_code_unless_the_task_is_about_them(shop: Packing) -> None:
-    titles = [chunk.title for chunk in shop.build("connect opens the socket again").retrieved]
+    pack = shop.build("connect opens the socket again", more=True)
+    titles = [chunk.title for chunk in pack.retrieved]
     test = next(title for title in titles if "test_client" in title)
     assert titles.index("shop/client.py: Client.connect") < titles.index(test)
     asked = shop.build("Fix the flaky test test_connect_raises_after_the_last_try")
@@ -238,10 +241,10 @@ def test_the_active_task_is_packed_with_its_reason(remembering: Packing) -> None
     ]
     context = pack.graph_context
     assert context.seed_nodes == ("task_0043",)
-    item, fact = context.expanded_nodes
-    assert item == "shop.retry.Backoff"
+    *items, fact = context.expanded_nodes
+    assert items[0] == "shop.client.Client.connect", "it calls what the task mentions"
+    assert "shop.retry.Backoff" in items
     assert fact.startswith("fact:")
-    assert not context.scc_dag_used
     # Nothing of what was asked was found.
     assert (pack.confidence, pack.files) == (0.0, ())
     assert "Confidence" not in pack_text.as_markdown(pack)
@@ -294,23 +297,24 @@ def test_connected_files_rank_above_an_isolated_one(
     assert together.files[0].path == alone
 
 
-def test_the_more_likely_a_function_is_the_more_of_it_is_shown(tmp_path: Path) -> None:
-    functions = [
-        f"def {name}(value):\n"
-        + "".join(f"    {name}_{number}(value)\n" for number in range(100))
-        + "    return round(value)\n"
-        for name in ("round_invoice", "parse", "emit", "store")
-    ]
-    with packing(tmp_path / "app", {"shop/tax.py": "\n\n".join(functions)}) as it:
-        pack = it.build("Round the invoice up, not down")
-    first, *others = pack.retrieved
-    assert first.title == "shop/tax.py: round_invoice"
-    assert {chunk.title for chunk in others} >= {
-        f"shop/tax.py: {name}" for name in ("parse", "emit")
+def test_likely_functions_are_shown_whole(tmp_path: Path) -> None:
+    functions = {
+        name: f"def {name}(value):\n"
+        + "".join(f"    {name[0]}{number}(value)\n" for number in range(lines))
+        + "    return round(value)"
+        for name, lines in (("round_invoice", 100), ("emit_invoice", 900))
     }
-    assert all(chunk.tokens < first.tokens / 3 for chunk in others)
-    # Each excerpt shows how the function begins, and the line that matches.
-    assert all("return round(value)" in chunk.snippet for chunk in others if ": " in chunk.title)
+    text = "\n\n\n".join(functions.values())
+    with packing(tmp_path / "app", {"shop/tax.py": text}) as it:
+        pack = it.build("Round the invoice up in round_invoice and emit_invoice", budget=4_000)
+        less = it.build("Round the invoice up in round_invoice", budget=600)
+    snippets = {chunk.title: chunk.snippet for chunk in pack.retrieved}
+    assert snippets["shop/tax.py: round_invoice"] == functions["round_invoice"]
+    # Of what takes more than half of the budget, what matches is shown, with line numbers.
+    for excerpt in (snippets["shop/tax.py: emit_invoice"], less.retrieved[0].snippet):
+        assert "\n    … line " in excerpt
+        assert excerpt.endswith("return round(value)")
+    assert less.token_budget.used <= 600
 
 
 def test_secrets_in_code_are_redacted(tmp_path: Path) -> None:

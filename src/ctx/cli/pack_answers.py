@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, VerbatimText, age_text, count
 from ctx.codebase.index_state import IndexState
-from ctx.packs.pack_text import as_markdown
+from ctx.packs.pack_text import LEAST_PROBABILITY, as_markdown, reached_by
 from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 
 _LINES = 4
@@ -18,6 +18,7 @@ _LINE = 120
 _MOST_FILES = 10
 _MOST_LEFT_OUT = 20
 _UNSURE = 0.5
+UNLIKELY = f"{LEAST_PROBABILITY:.0%}"
 
 
 def render(pack: PromptPack) -> list[Block]:
@@ -25,11 +26,12 @@ def render(pack: PromptPack) -> list[Block]:
     for chunk in pack.retrieved:
         blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
         blocks.append(VerbatimText(_first_chunk_lines(chunk.snippet)))
-    blocks += _recently(pack)
+    blocks += [*_related(pack), *_recently(pack)]
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
         more = count(left_out, "more result", "more results")
-        blocks += [Line(""), Line(f"{more} left out (--explain).", "dim")]
+        unlikely = f"; {pack.unlikely:,} are below {UNLIKELY} (--more)" if pack.unlikely else ""
+        blocks += [Line(""), Line(f"{more} left out (--explain){unlikely}.", "dim")]
     return blocks
 
 
@@ -44,7 +46,7 @@ def render_explained(pack: PromptPack) -> list[Block]:
         ]
         if chunk.via:
             blocks.append(Line(f"  by way of {path_text(chunk.via)}"))
-    blocks += _recently(pack)
+    blocks += [*_related(pack), *_recently(pack)]
     if pack.files:
         rows = [
             (file.path, f"{file.score:.2f}", sums(file.signals))
@@ -69,6 +71,15 @@ def left_out_rows(rows: Sequence[tuple[str, str, str, str]], more: int = 0) -> l
     blocks: list[Block] = [Line(""), Line("Left out", "heading")]
     blocks.append(Table(headings, rows[:_MOST_LEFT_OUT], ("text", "number", "number", "")))
     return [*blocks, Line(f"  … and {more:,} more", "dim")] if more else blocks
+
+
+def _related(pack: PromptPack) -> list[Block]:
+    if not pack.related:
+        return []
+    lines = [
+        f"  {each.path}:{each.line}  {each.name}, {reached_by(each.via)}" for each in pack.related
+    ]
+    return [Line(""), Line("Related", "heading"), *map(Line, lines)]
 
 
 def _recently(pack: PromptPack) -> list[Block]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "query": """
 ctx query "Fix the connection timeout in Client.connect"      what to read, like `ctx pack`
-ctx query "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
+ctx query "why do retries fail" --budget 8000 --explain       at most 8,000 tokens, with reasons
 ctx query "Show me the Client struct" --depth 1 --format markdown
 ctx query - < issue.md                                        a long task, from stdin
 ctx query "timeout path:src/net" --output pack.json           only this folder; into a file
@@ -34,7 +34,8 @@ ctx query "type:decision refresh token" --as nodes            filters select, wo
 """,
     "pack": """
 ctx pack "Fix the connection timeout in Client.connect"      what to read for a task
-ctx pack "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
+ctx pack "why do retries fail" --budget 8000 --explain       at most 8,000 tokens, with reasons
+ctx pack "why do retries fail" --more                        also what is unlikely to help
 ctx pack - < issue.md                                        a long task, from stdin
 ctx pack "timeout path:src/net" --output pack.json           only this folder; into a file
 ctx pack "Show me the Client struct" --format markdown       as markdown for a prompt
@@ -81,7 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _pack_options(group: "argparse._ActionsContainer") -> None:
-    arguments.number(group, "--budget", "tokens (default: 16,000)")
+    arguments.number(group, "--budget", "tokens (default: 4,000)")
+    flag(group, "--more", "also include code that the task is unlikely to change")
     graph = group.add_mutually_exclusive_group()
     graph.add_argument(
         "--depth", type=_depth, metavar="N", help="steps along the graph (default: 2)"
@@ -131,6 +133,7 @@ def _about_packs(options: argparse.Namespace) -> list[str]:
     """The given options that apply only to packs."""
     options_given = {
         "--budget": options.budget is not None,
+        "--more": options.more,
         "--depth": bool(options.depth),
         "--no-graph": options.depth == 0,
         "--include-narrative": options.narrative is True,
@@ -162,6 +165,7 @@ def _show_pack(
         options.narrative,
         options.limit or 0,
         code=options.scope != USER,
+        more=options.more,
     )
     with opening.reading(settings, output) as memory:
         chosen, visible = arguments.visible_within(memory, options)

@@ -29,7 +29,7 @@ from ctx.mcp.results import (
 from ctx.memory.model import KNOWLEDGE_TYPES, Redaction
 from ctx.workspace import Memory
 
-PACK_BUDGET = 8_000
+PACK_BUDGET = 4_000
 SMALLEST_PACK, LARGEST_PACK = 500, 20_000
 """Hosts cut longer answers."""
 LONGEST_TEXT = 10_000
@@ -89,6 +89,7 @@ class PackArguments(Struct, frozen=True, forbid_unknown_fields=True):
     budget: Annotated[int, Meta(description="tokens", ge=SMALLEST_PACK, le=LARGEST_PACK)] = (
         PACK_BUDGET
     )
+    more: Annotated[bool, Meta(description="also unlikely code")] = False
 
 
 class TimelineArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -235,7 +236,8 @@ def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAns
 
     with place.open(writing=False) as memory:
         call.may_interrupt(*connections(memory))
-        options = packing.Options(wanted.task, wanted.budget, visible=visible_to_agent(memory))
+        visible = visible_to_agent(memory)
+        options = packing.Options(wanted.task, wanted.budget, visible=visible, more=wanted.more)
         built = packing.pack(memory, options)
         notes = _notes(memory)
     chunks = [

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ctx.operations.passages import Kind
     from ctx.packs.node_ranking import RankedNode
 
+USUAL_BUDGET = 4_000
+"""Tokens of a pack if nothing else is asked for; `retrieval.default_budget` is a limit."""
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
 
@@ -56,15 +58,17 @@ class Options(NamedTuple):
     query: str
     """The task in words, with filters that must hold for everything that is found."""
     budget: int | None = None
-    """None: as the settings say, and so for the next two."""
+    """None: `USUAL_BUDGET`, or all that the settings allow with `more`."""
     depth: int | None = None
-    """Steps along edges; with 0 only what was found by itself is in the pack."""
+    """Steps along edges, with 0 none. None: as the settings say, and so for the next one."""
     narrative: bool | None = None
     limit: int = 0
     """Chunks at most; with 0 as many as fit."""
     code: bool = True
     """Whether the code is looked at, and not memory alone."""
     visible: VisibleNodes = VisibleNodes()
+    more: bool = False
+    """Also code that the task is unlikely to change."""
 
 
 def pack(memory: Memory, options: Options) -> PromptPack:
@@ -90,8 +94,10 @@ def pack(memory: Memory, options: Options) -> PromptPack:
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
     config = pack_pipeline.retrieval_config(memory.config)
     wanted = options.narrative if options.narrative is not None else config.include_narrative
+    usual = config.budget if options.more else min(USUAL_BUDGET, config.budget)
     return config._replace(
-        budget=config.budget if options.budget is None else options.budget,
+        budget=usual if options.budget is None else options.budget,
+        more=options.more,
         depth=config.depth if options.depth is None else options.depth,
         # A filter is about nodes: no prose of a file can have a type or a tag.
         include_narrative=wanted and query.tree is None,

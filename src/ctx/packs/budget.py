@@ -1,8 +1,8 @@
 """Which chunks fit into a budget, which are left out, and why.
 
 The chunk with the best value per token comes first. A second chunk of a file is worth less than the
-first, and a chunk that nearly repeats another is worth nothing. A pack that contains the most
-likely chunks ends where further ones would hardly help, however much room there is.
+first, and a chunk that nearly repeats another is worth nothing. A pack ends where further chunks
+would hardly help, however much room there is.
 """
 
 from collections import Counter
@@ -13,14 +13,12 @@ from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import pack_text
+from ctx.packs.pack_text import BUDGET, LEAST_PROBABILITY
 from ctx.packs.prompt_pack import Chunk, LeftOutChunk
 from ctx.redaction import redact
 
 THRESHOLD = 0.12
 """Memory below this share of the best score does not help, however much room there is."""
-LEAST_WORTH = 3.3e-5
-"""After the first `_FREE` tokens, code has to help with this probability per token."""
-_FREE = 1_500
 
 _PRICE = 0.25
 """How much the length of a chunk counts. Of two chunks with equal scores, the shorter one wins."""
@@ -29,9 +27,9 @@ _FURTHER_CHUNKS = 0.185
 """How much the number of chunks of the same file counts."""
 _SAME_LINES_SHARE = 0.8
 _FEW_LINES = 3
-BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
-    "budget",
+WEAK, UNLIKELY, REPEATED, INSIDE, ENOUGH = (
     "below the threshold",
+    "unlikely",
     "repeats another chunk",
     "is a part of another chunk",
     "over the limit of chunks",
@@ -90,8 +88,13 @@ class _TakenChunks:
         return None
 
 
-def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudget:
-    """Choose as many offers as are worth it and fit into `room` tokens."""
+def fill(
+    offers: Sequence[ChunkOffer],
+    room: int,
+    limit: int = 0,
+    least: float = LEAST_PROBABILITY,
+) -> FilledBudget:
+    """Choose the offers that are likely enough and fit into `room` tokens."""
     taken = _TakenChunks()
     left_out: list[LeftOutChunk] = []
     best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
@@ -115,8 +118,8 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         worth = taken.worth(offer.chunk)
         if heap and worth < -heap[0][0]:
             heappush(heap, (-worth, place, offer))
-        elif taken.tokens > _FREE and _is_unlikely(offer):
-            left_out.append(_left_out_chunk(offer.chunk, WEAK))
+        elif offer.probability is not None and offer.probability < least:
+            left_out.append(_left_out_chunk(offer.chunk, UNLIKELY))
         elif reason := taken.objection(offer.chunk):
             left_out.append(_left_out_chunk(offer.chunk, reason))
         elif chunk := _fit_chunk(offer, room):
@@ -139,11 +142,6 @@ def smallest(offers: Sequence[ChunkOffer]) -> int:
     """The tokens that the smallest possible pack needs: those of the most relevant chunk in
     brief."""
     return _smallest(offers[_best(offers)]).tokens if offers else 0
-
-
-def _is_unlikely(offer: ChunkOffer) -> bool:
-    """Whether it is so long that it hardly helps."""
-    return offer.probability is not None and offer.probability < LEAST_WORTH * offer.chunk.tokens
 
 
 def _best(offers: Sequence[ChunkOffer]) -> int:

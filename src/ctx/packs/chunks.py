@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctx import tokens
-from ctx.code.lookup import LocatedItem
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.model import Node
 from ctx.memory.sources import REPOSITORY
@@ -56,15 +55,6 @@ def part_offer(part: FilePart, name: str, why: Why, probability: float | None) -
     if len(brief) >= len(part.snippet):
         return ChunkOffer(whole, None, probability)
     return ChunkOffer(whole, brief, probability)
-
-
-def signature_offer(item: LocatedItem, hash: str, why: Why, probability: float) -> ChunkOffer:
-    """An item whose signature is enough."""
-    snippet = f"{item.signature}\n{item.doc}".strip() or item.name
-    place = item.path, item.line, item.end_line, item.name
-    title = f"{item.path}: {item.name}"
-    chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:], REPOSITORY)
-    return ChunkOffer(pack_text.with_cost(chunk), None, probability)
 
 
 def node_offer(

@@ -1,19 +1,19 @@
 """The candidates from the code: ranked files, their parts, and what the graph adds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
 from ctx.code import file_roles
-from ctx.code.lookup import LocatedItem
-from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
-from ctx.packs import budget, chunks, expand, file_ranking, item_ranking, seeds
+from ctx.code.vocabulary import CONFIDENCES, CONTAINERS, LABELS, file_of, item_id
+from ctx.packs import chunks, expand, file_ranking, item_ranking, pack_text, seeds
 from ctx.packs.budget import ChunkOffer
 from ctx.packs.file_excerpts import FileTexts
 from ctx.packs.file_ranking import RankedFile
 from ctx.packs.item_ranking import ItemCandidate, ItemQuery
-from ctx.packs.prompt_pack import PackFile, Signal
+from ctx.packs.prompt_pack import Chunk, PackFile, RelatedItem, Signal
 from ctx.search.entities import Entities
 from ctx.search.question import SearchQuestion
 
@@ -24,12 +24,10 @@ _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 2_000
 """The number of files to search. It grows with the budget."""
 _MOST_PARTS, _TOKENS_A_PART = 100, 100
 """The number of parts to offer. It grows with the budget."""
-_SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 600, 8
-"""Tokens of the best part, chosen so that at least a few fit."""
+_SMALLEST_PART, _PARTS = 100, 2
+"""A part that takes more than half of the budget is shown as an excerpt."""
 _SURELY = 20
 """The number of parts to offer, however unlikely they are."""
-_SHORTEST_EXCERPT, _SHORTEST_CHUNK = 60, 80
-"""Tokens of a part that is not likely to be changed, without and with its heading."""
 
 # The components of a part's score.
 _APART = 0.7
@@ -40,12 +38,13 @@ _NAMED = 0.15
 _TOUCHED = 0.05
 _BESIDE = 0.35
 """The factor for tests and documentation, unless the task is about them."""
+_LEADING, _CALLED = 12, 0.2
+"""What so many of the likeliest items call in their file is likely, as a share of their own
+probability."""
+_SHARED = ("CALLS", "REFERENCES", "USES_TYPE")
 _MOST_INSIDE = 20
 _ANCHORED = 12
 _LONGEST_WAY = 20
-_LITTLE, _SOME = 120, 200
-_SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias", "const"})
-"""Kinds of items whose signature alone says too little."""
 
 
 class MemoryPointer(NamedTuple):
@@ -87,7 +86,7 @@ class CodeCandidates:
         self._question = question
         self._texts = FileTexts(sources.code.connection, sources.root)
         self._named = seeds.in_code(sources.code, entities)
-        part = min(max(room // _PARTS, _SMALLEST_PART), _LARGEST_PART)
+        part = max(room // _PARTS, _SMALLEST_PART)
         self._query = ItemQuery(question.weights, self._named.items, entities.quoted, part)
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
@@ -98,15 +97,13 @@ class CodeCandidates:
         self._touched = frozenset(sources.touched)
         self._scored: dict[int, _ScoredCandidate] = {}
         self._best_score = self._best_probability = 1.0
-        self._reached: list[ChunkOffer] = []
         self._names: dict[int, str] = {}
         self.seed_names: list[str] = []
         self.reached_names: list[str] = []
         self.condensed = False
 
     def look_at(self, pointers: Sequence[MemoryPointer]) -> None:
-        """Search the files, including those that memory refers to, and follow the graph from
-        there."""
+        """Search the files, including those that memory refers to."""
         looked_at = [*self.files[: self._most]]
         known = {file.path for file in looked_at}
         by_memory = self._referenced_items(pointers)
@@ -120,15 +117,14 @@ class CodeCandidates:
                 known.add(located.path)
                 looked_at.append(RankedFile(file_of(located.id), located.path, 0.0, ()))
         self._score(looked_at, by_memory)
-        self._expand()
+        own = [item for item, scored in self._scored.items() if not scored.via]
+        self._learn_names([*self._named.items, *self._scored])
+        self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
 
     def offers(self) -> list[ChunkOffer]:
-        self._learn_names(self._scored)
         offers = [
             chunks.part_offer(
-                item_ranking.candidate_part(
-                    scored.candidate, self._query, self._most_tokens(scored)
-                ),
+                item_ranking.candidate_part(scored.candidate, self._query, self._query.most_tokens),
                 self._name(item),
                 (scored.score, scored.signals, scored.via),
                 # What memory refers to is not judged by its words.
@@ -137,7 +133,7 @@ class CodeCandidates:
             for item, scored in self._scored.items()
         ]
         # An empty file has nothing to read, even if it is the right one.
-        return [offer for offer in (*offers, *self._reached) if offer.chunk.snippet.strip()]
+        return [offer for offer in offers if offer.chunk.snippet.strip()]
 
     def ranked(self) -> Iterator[PackFile]:
         """The files in order, with their scores."""
@@ -174,7 +170,9 @@ class CodeCandidates:
     ) -> None:
         weights = self._relative_weights(looked_at)
         self._query = self._query._replace(file_weights=weights)
-        candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._query)
+        candidates = self._with_called(
+            item_ranking.candidates(self._code, self._texts, looked_at, self._query)
+        )
         best = max((candidate.probability for candidate in candidates), default=1.0)
         scale = self._scale(candidates)
         scored = [
@@ -187,11 +185,33 @@ class CodeCandidates:
         most = max(scored[0].score, 1.0) if scored else 1.0
         self._best_score = scored[0].score / most if scored else 1.0
         self._best_probability = best
-        for item in self._likely(scored[: self._most_parts], most):
-            signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
-            self._scored[item.candidate.id] = item._replace(
-                score=item.score / most, signals=signals
-            )
+        least = 0.0 if self._config.more else pack_text.LEAST_PROBABILITY
+        for place, item in enumerate(scored[: self._most_parts]):
+            score = item.score / most
+            if place < _SURELY or item.via or self._probability(score) >= least:
+                signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
+                self._scored[item.candidate.id] = item._replace(score=score, signals=signals)
+
+    def _with_called(self, candidates: Sequence[ItemCandidate]) -> list[ItemCandidate]:
+        """The candidates, and what likely ones call or use in the same file: it is likely too."""
+        by_id = {candidate.id: candidate for candidate in candidates}
+        likely = nlargest(_LEADING, by_id.values(), key=lambda candidate: candidate.probability)
+        labels = [label for label in _SHARED if label in self._config.labels]
+        least = CONFIDENCES.index(self._config.min_confidence)
+        if not self._config.depth or not labels:
+            return [*candidates]
+        for edge in self._code.edges_from([each.id for each in likely], labels, least):
+            source, known = by_id[edge.source], by_id.get(edge.target)
+            row = source.searched.rows.get(edge.target)
+            probability = _CALLED * source.probability
+            if (
+                row
+                and row.kind not in CONTAINERS
+                and not (known and known.probability >= probability)
+            ):
+                covered = known.covered if known else frozenset()
+                by_id[row.id] = ItemCandidate(source.searched, row, probability, covered)
+        return [*by_id.values()]
 
     def _scored_one(
         self, candidate: ItemCandidate, score: float, pointers: Mapping[int, MemoryPointer]
@@ -216,24 +236,9 @@ class CodeCandidates:
             return _ScoredCandidate(candidate, by_memory.score, tuple(signals), by_memory.via)
         return _ScoredCandidate(candidate, score, tuple(signals))
 
-    def _likely(self, scored: Sequence[_ScoredCandidate], most: float) -> list[_ScoredCandidate]:
-        """The first candidates, and those of the others that may be worth an excerpt."""
-        least = budget.LEAST_WORTH * _SHORTEST_CHUNK
-        return [
-            item
-            for place, item in enumerate(scored)
-            if place < _SURELY or item.via or self._probability(item.score / most) >= least
-        ]
-
     def _probability(self, score: float) -> float:
         """The probability that the task changes something. Scores grow with its root."""
         return self._best_probability * min(score / self._best_score, 1.0) ** 2
-
-    def _most_tokens(self, scored: _ScoredCandidate) -> int:
-        """The limit for a part: the more likely it is, the more of it is shown."""
-        most = self._query.most_tokens
-        share = min(scored.score / self._best_score, 1.0) ** 2
-        return most if scored.is_whole else min(max(int(most * share), _SHORTEST_EXCERPT), most)
 
     def _items_shown_by(self, candidate: ItemCandidate) -> list[int]:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
@@ -307,16 +312,17 @@ class CodeCandidates:
 
     # The graph
 
-    def _expand(self) -> None:
-        starts = {item: scored.score for item, scored in self._scored.items()}
-        self._learn_names(starts)
-        own = [item for item, scored in self._scored.items() if not scored.via]
-        self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
+    def related(self, shown: Sequence[Chunk]) -> list[RelatedItem]:
+        """What the shown parts call and use, and what calls them, the nearest first."""
+        titles = {(chunk.path, chunk.name) for chunk in shown}
+        starts: dict[int, float] = {}
         for item, scored in self._scored.items():
-            if scored.is_whole and not scored.via:
+            path = scored.candidate.searched.file.path
+            if (path, self._name(item) or path) in titles:
+                starts[item] = scored.score
                 # A file that is shown whole leads to everything that its items lead to.
-                for inside in self._code.within([item])[:_MOST_INSIDE]:
-                    starts.setdefault(inside, scored.score)
+                inside = self._code.within([item])[:_MOST_INSIDE] if scored.is_whole else ()
+                starts.update((each, scored.score) for each in inside if each not in starts)
         limits = expand.ExpansionLimits(
             self._config.depth,
             self._config.labels,
@@ -325,47 +331,29 @@ class CodeCandidates:
         )
         expansion = expand.in_code(self._code, starts, limits)
         by_id = {reached.id: reached for reached in expansion.items}
-        least = budget.THRESHOLD * max(starts.values(), default=0.0)
-        worth = [reached for reached in expansion.items if reached.score >= least][
-            : self._most_parts
-        ]
-        located = {item.id: item for item in self._code.located(reached.id for reached in worth)}
-        shown = {file_of(item) for item, scored in self._scored.items() if scored.is_whole}
+        located = {item.id: item for item in self._code.located(by_id)}
+        self._learn_names(starts)
         self._names.update((there.id, there.name) for there in located.values())
-        for reached in worth:
-            there = located.get(reached.id)
-            if there is None or not self._allows(there.path):
-                continue
-            self.reached_names.append(there.name)
-            if there.kind != "module" and file_of(there.id) not in shown:
-                self._reached.append(
-                    self._offer(there, reached, self._path_to_item(reached, by_id))
-                )
-        self.condensed = expansion.condensed and bool(self.reached_names)
-
-    def _offer(
-        self, item: LocatedItem, reached: expand.ReachedItem, via: tuple[str, ...]
-    ) -> ChunkOffer:
-        is_test = file_roles.is_test(item.path)
-        why = reached.score, (Signal("graph", reached.score),), via
-        file_id = file_of(item.id)
-        if item.kind in _SHOWN or is_test:
-            text = self._texts.file_text(file_id)
-            if text is not None and text.is_indexed:
-                # The items that contain it, and the items in it.
-                rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
-                row = rows.get(item.id)
-                if row is not None:
-                    most = min(_SOME if is_test else _LITTLE, self._query.most_tokens)
-                    return chunks.part_offer(
-                        item_ranking.item_part(text, rows, row, {}, most),
-                        item.name,
-                        why,
-                        self._probability(reached.score),
-                    )
-        return chunks.signature_offer(
-            item, self._hash(file_id), why, self._probability(reached.score)
-        )
+        ranges = [(chunk.path, chunk.first_line or 0, chunk.last_line or 0) for chunk in shown]
+        related = [
+            RelatedItem(
+                there.path,
+                there.line,
+                there.name,
+                there.signature,
+                self._path_to_item(reached, by_id),
+            )
+            for reached in expansion.items
+            if (there := located.get(reached.id))
+            and self._allows(there.path)
+            and there.kind != "module"
+            and not any(
+                path == there.path and first <= there.line <= last for path, first, last in ranges
+            )
+        ]
+        self.reached_names = [each.name for each in related]
+        self.condensed = expansion.condensed and bool(related)
+        return related
 
     def _path_to_item(
         self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]
@@ -388,12 +376,6 @@ class CodeCandidates:
             located = self._code.located([item])
             self._names[item] = located[0].name if located else ""
         return self._names[item]
-
-    def _hash(self, file_id: int) -> str:
-        row = self._code.connection.execute(
-            "SELECT hash FROM files WHERE id = ?", (file_id,)
-        ).fetchone()
-        return row[0].hex() if row and row[0] else ""
 
     def _allows(self, path: str) -> bool:
         return self._sources.allows is None or self._sources.allows(path)

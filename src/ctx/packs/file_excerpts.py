@@ -132,7 +132,7 @@ def line_of(text: FileText, number: int) -> str:
 
 
 def join_lines(text: FileText, numbers: Sequence[int]) -> str:
-    """Some lines of a file in order, with `…` where lines are left out."""
+    """Some lines of a file in order. Where lines are left out, `…` has the number of the next."""
     shown: list[str] = []
     previous = numbers[0] - 1 if numbers else 0
     for number in numbers:
@@ -140,7 +140,7 @@ def join_lines(text: FileText, numbers: Sequence[int]) -> str:
         if number != previous + 1:
             # A gap of blank lines needs no mark.
             is_said = any(map(str.strip, text.lines[previous : number - 1]))
-            shown.append(f"{_indentation(line)}{GAP}" if is_said else "")
+            shown.append(f"{_indentation(line)}{GAP} line {number}" if is_said else "")
         shown.append(line)
         previous = number
     return "\n".join(shown).rstrip("\n")

@@ -44,6 +44,8 @@ NOWHERE = IndexState("none", None, 0, 0)
 
 _NARRATIVE_SHARE = 6
 """The share of the budget for recent work: one sixth."""
+_RELATED_SHARE = 10
+"""The share of the budget for the list of related items: one tenth."""
 _MOST_NAMED = 20
 _MOST_LEFT_OUT = 30
 _MOST_FILES = 20
@@ -68,6 +70,8 @@ class RetrievalConfig(NamedTuple):
     narrative_days: int = 7
     limit: int = 0
     """The maximum number of chunks; 0: as many as fit."""
+    more: bool = False
+    """Whether unlikely code is included too."""
 
 
 AnchorStates = Callable[[Sequence[Node]], Mapping[NodeId, tuple[AnchorState, ...]]]
@@ -141,7 +145,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         task,
         sources.head_commit,
         (),
-        _graph_context(code, memory, config),
+        GraphContext((), (), config.depth, scc_dag_used=False),
         lately.text,
         TokenBudget(config.budget, room, config.reserved_for_response),
         _confidence(code, memory) if question.is_telling else 0.0,
@@ -160,10 +164,16 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         taken = pack_text.most_for_frame(empty, titles)
     if (smallest := taken + budget.smallest(offers)) > room:
         raise _too_small(smallest, config)
-    filled = budget.fill(offers, room - taken, config.limit)
+    for_related = min(room // _RELATED_SHARE, room - smallest) if room >= pack_text.ROOMY else 0
+    least = 0.0 if config.more else pack_text.LEAST_PROBABILITY
+    filled = budget.fill(offers, room - taken - for_related, config.limit, least)
+    related = code.related(filled.chunks) if code else []
     left_out = (*filled.left_out, *memory.superseded)
     pack = empty._replace(
         retrieved=filled.chunks,
+        graph_context=_graph_context(code, memory, config),
+        related=pack_text.fit_related(related, for_related),
+        unlikely=sum(each.reason == budget.UNLIKELY for each in filled.left_out),
         recent_narrative=recent_work.without_chunks(lately, sources.task, filled.chunks),
         left_out=left_out[:_MOST_LEFT_OUT],
         more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),

@@ -23,7 +23,14 @@ from collections.abc import Iterable, Sequence
 from ctx import tokens
 from ctx.markdown import code, flat
 from ctx.memory import code_anchors, sources
-from ctx.packs.prompt_pack import Chunk, LeftOutChunk, PromptPack, Signal, TokenBudget
+from ctx.packs.prompt_pack import (
+    Chunk,
+    LeftOutChunk,
+    PromptPack,
+    RelatedItem,
+    Signal,
+    TokenBudget,
+)
 
 UNSURE = 0.5
 """Below this confidence, an agent is advised to search further."""
@@ -35,8 +42,11 @@ _FIGURES = 8
 _LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
 _STRONG_SIGNAL_SHARE = 0.15
 """A signal below this share of the strongest one is not listed as a reason."""
-_ROOMY = 1_500
-"""Smaller packs do not list the chunks that were left out."""
+ROOMY = 1_500
+"""Smaller packs list neither what is related nor what was left out."""
+BUDGET = "budget"
+LEAST_PROBABILITY = 0.04
+"""A pack ends before code that the task changes less likely than this."""
 _ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
 _LABELS = {
     "CALLS": "called by",
@@ -114,8 +124,10 @@ def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
     out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
     left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
-    named = _left_out_lines(pack._replace(left_out=left_out))
-    framed = pack._replace(token_budget=_LONGEST_FIGURES, left_out=left_out)
+    files = tuple(sorted(pack.files, key=lambda file: -tokens.estimate(file.path)))
+    framed = pack._replace(left_out=left_out, unlikely=9_999_999, files=files)
+    named = _left_out_lines(framed)
+    framed = framed._replace(token_budget=_LONGEST_FIGURES)
     return tokens.estimate(_pack_markdown(framed, [], named)) + _FIGURES
 
 
@@ -135,6 +147,8 @@ def _pack_markdown(
     first = pack.task.strip().partition("\n")[0][:_LONGEST_TASK]
     parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _preamble(pack)]
     parts += chunks
+    if pack.related:
+        parts += ["## Related", "\n".join(map(related_line, pack.related))]
     if pack.recent_narrative:
         parts += ["## Recently", "\n".join(fenced(pack.recent_narrative))]
     if left_out:
@@ -142,6 +156,24 @@ def _pack_markdown(
     if files:
         parts += ["## Files", "\n".join(files)]
     return "\n\n".join(parts) + "\n"
+
+
+def related_line(item: RelatedItem) -> str:
+    """An item as one line: where it is, its signature, and how it is related."""
+    signature = code(_short(item.signature or item.name))
+    return f"- `{item.path}:{item.line}` {signature}: {reached_by(item.via)}"
+
+
+def fit_related(related: Sequence[RelatedItem], most: int) -> tuple[RelatedItem, ...]:
+    """As many as fit into `most` tokens, with their heading."""
+    left = most - tokens.estimate("## Related\n\n\n\n")
+    fitted = []
+    for each in related:
+        left -= tokens.estimate(f"{related_line(each)}\n")
+        if left < 0:
+            break
+        fitted.append(each)
+    return tuple(fitted)
 
 
 def _preamble(pack: PromptPack) -> str:
@@ -171,9 +203,8 @@ def _heading(chunk: Chunk) -> str:
 
 def _chunk_reason(chunk: Chunk) -> str:
     if chunk.via:
-        label, origin = chunk.via[-2], chunk.via[-3]
-        reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
-        return f"{reason.capitalize()} {code(_short(origin))}.{_source(chunk)}"
+        reached = reached_by(chunk.via)
+        return f"{reached[:1].upper()}{reached[1:]}.{_source(chunk)}"
     strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
     names = [
         signal.name
@@ -181,6 +212,12 @@ def _chunk_reason(chunk: Chunk) -> str:
         if signal.value >= _STRONG_SIGNAL_SHARE * strongest[0].value
     ]
     return (f"Found by {', '.join(names)}." if names else "Found.") + _source(chunk)
+
+
+def reached_by(via: Sequence[str]) -> str:
+    label, origin = via[-2], via[-3]
+    reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
+    return f"{reason} {code(_short(origin))}"
 
 
 def _source(chunk: Chunk) -> str:
@@ -202,12 +239,20 @@ def _path_text(via: Sequence[str]) -> str:
 
 
 def _left_out_lines(pack: PromptPack) -> list[str]:
-    """The best chunks that did not fit. Weak ones are not listed."""
-    lost = [chunk for chunk in pack.left_out if chunk.reason == "budget"]
-    if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:
+    """The best chunks that did not fit, how many are unlikely, and the files that come next."""
+    if pack.token_budget.total - pack.token_budget.reserved_for_response < ROOMY:
         return []
-    named = [f"- {code(_short(chunk.title))}" for chunk in lost[:_MOST_NAMED]]
-    return [*named, f"- and {len(lost) - _MOST_NAMED} more"] if len(lost) > _MOST_NAMED else named
+    lost = [chunk for chunk in pack.left_out if chunk.reason == BUDGET]
+    lines = [f"- {code(_short(chunk.title))}" for chunk in lost[:_MOST_NAMED]]
+    if len(lost) > _MOST_NAMED:
+        lines.append(f"- and {len(lost) - _MOST_NAMED} more")
+    if pack.unlikely:
+        lines.append(f"- {pack.unlikely:,} more below {LEAST_PROBABILITY:.0%}: `ctx pack --more`")
+    shown = {chunk.path for chunk in pack.retrieved}
+    further = [code(file.path) for file in pack.files if file.path not in shown][:_MOST_NAMED]
+    if further:
+        lines.append(f"- further files, by rank: {', '.join(further)}")
+    return lines
 
 
 def _short(text: str) -> str:

@@ -54,6 +54,17 @@ class LeftOutChunk(NamedTuple):
     """`budget`, `below the threshold`, `superseded`, …"""
 
 
+class RelatedItem(NamedTuple):
+    """An item that shown code calls or uses, or that calls it."""
+
+    path: str
+    line: int
+    name: str
+    signature: str
+    via: tuple[str, ...]
+    """The path through the graph from what is shown."""
+
+
 class PackFile(NamedTuple):
     """A file with its rank for the task."""
 
@@ -96,3 +107,7 @@ class PromptPack(NamedTuple):
     """Whether the project has its own memory that is not trusted and therefore not included."""
     more_left_out: int = 0
     """How many more were left out than are listed."""
+    related: tuple[RelatedItem, ...] = ()
+    """What the shown code calls or uses, and what calls it."""
+    unlikely: int = 0
+    """How many were left out because they are unlikely to be needed."""
