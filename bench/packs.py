@@ -13,7 +13,7 @@ it does, in either direction, with confidence medium or high.
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -182,7 +182,7 @@ COLUMNS = (
 
 
 def show_figures(
-    answered: Iterable[tuple[str, Mapping[str, Contents] | None]], command: str
+    answered: Iterable[tuple[str, Mapping[str, Contents] | None]], command: str, table: str
 ) -> None:
     """Recall of files and functions, the precision of the first chunks, the median of tokens."""
     rows = sorted((each for each in answered if each[1]), key=lambda each: each[0])
@@ -215,7 +215,34 @@ def show_figures(
                 f"{len(found)}, functions known in {len(functions)}",
             ]
             rows_of.setdefault(name, []).append(row)
-    every, *sets = (report.Table("packs", COLUMNS, lines, name) for name, lines in rows_of.items())
-    for table in sets:
-        report.print_table(table)
+    every, *sets = (report.Table(table, COLUMNS, lines, name) for name, lines in rows_of.items())
+    for each in sets:
+        report.print_table(each)
     report.show_table(every._replace(note=""), command)
+
+
+MEASURES: Mapping[str, Callable[[Contents], float | None]] = {
+    "files": lambda each: each.files,
+    "functions": lambda each: each.functions,
+    "functions shown whole": lambda each: each.whole,
+    "first five in a modified file": lambda each: each.right / each.first if each.first else None,
+    "or connected": lambda each: each.connected / each.first if each.first else None,
+}
+
+
+def differences(
+    pairs: Sequence[tuple[Mapping[str, Contents] | None, Mapping[str, Contents] | None]],
+) -> Iterator[list[str]]:
+    """The packs of two runs on the same tasks as rows of a table."""
+    for budget in map(str, BUDGETS):
+        both = [
+            (Contents(*before[budget]), Contents(*after[budget]))
+            for before, after in pairs
+            if before and after and budget in before and budget in after
+        ]
+        for name, measure in MEASURES.items():
+            values = [(measure(before), measure(after)) for before, after in both]
+            known = [(old, new) for old, new in values if old is not None and new is not None]
+            if known:
+                old, new = zip(*known, strict=True)
+                yield [f"{int(budget):,}, {name}, {len(known)} tasks", *paired.row(old, new)]
