@@ -27,15 +27,16 @@ import json
 import os
 import sys
 import tempfile
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import baselines, code_index, pack_lines, packs, paired, report
 from bench.checkouts import Checkout, mirror_of
 from bench.pack_lines import Files
-from ctx import tokens
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import KINDS, SLOTS
 from ctx.packs.prompt_pack import Chunk, PromptPack
@@ -51,6 +52,8 @@ PLACES = (
 )
 SHOWN, CUT, OTHER_ITEM, SIGNATURE, LEFT_OUT, UNRANKED = PLACES
 TOUCHING, GRAPH_MISSES = "tokens that touch gold", "tokens of graph chunks that do not"
+_CHARACTERS_A_TOKEN = 3.5
+"""As `ctx.tokens` estimates them."""
 _BLOCKS = [KINDS.index(kind) for kind in KINDS if kind not in ("module", "const", "static")]
 
 Lines = Mapping[str, Set[int]]
@@ -127,13 +130,15 @@ def answer(
 def whole_files(best: Iterable[str], files: Files, budget: int) -> Lines:
     """The first files whole, until the budget is used up."""
     shown: dict[str, Set[int]] = {}
+    left = budget * _CHARACTERS_A_TOKEN
     for path in best:
-        for number, line in enumerate(files.lines(path), 1):
-            budget -= tokens.estimate(f"{line}\n")
-            if budget < 0:
-                return shown
-            shown[path] = {*shown.get(path, ()), number}
-    return shown
+        ends = list(accumulate(len(line) + 1 for line in files.lines(path)))
+        kept = bisect_right(ends, left)
+        shown[path] = set(range(1, kept + 1))
+        if kept < len(ends):
+            break
+        left -= ends[-1]
+    return {path: lines for path, lines in shown.items() if lines}
 
 
 def compared(shown: Lines, gold_files: Set[str], gold: Lines, code: Code) -> Measures:
@@ -146,8 +151,11 @@ def compared(shown: Lines, gold_files: Set[str], gold: Lines, code: Code) -> Mea
 
 
 def _overlap(level: str, ours: Set[object], theirs: Set[object]) -> Measures:
+    """Nothing if the people chose nothing, such as constants, which are no blocks."""
+    if not theirs:
+        return {}
     both = len(ours & theirs)
-    recall, precision = both / max(len(theirs), 1), both / max(len(ours), 1)
+    recall, precision = both / len(theirs), both / max(len(ours), 1)
     f1 = 2 * recall * precision / (recall + precision) if both else 0.0
     return {f"{level} recall": recall, f"{level} precision": precision, f"{level} F1": f1}
 
@@ -245,7 +253,8 @@ def show_figures(found: Mapping[str, Mapping[str, Measures]], budgets: Sequence[
     """The means over the tasks, as shares of 1."""
 
     def means(name: str, keys: Iterable[str]) -> list[float]:
-        return [paired.mean([of_task[name][key] for of_task in found.values()]) for key in keys]
+        every = [of_task[name] for of_task in found.values()]
+        return [paired.mean([each[key] for each in every if key in each]) for key in keys]
 
     rows, places = [], []
     for budget in budgets:
@@ -279,8 +288,11 @@ def print_difference(
     for budget in budgets:
         name = f"{OURS} {budget}"
         for key in (*(f"{level} {f}" for level in LEVELS for f in FIGURES), *PLACES, TOUCHING):
-            pair = [[run[id][name][key] for id in ids] for run in (other, found)]
-            rows.append([f"{budget:,}, {key}", *paired.row(*pair)])
+            pairs = [(other[id][name], found[id][name]) for id in ids if name in other[id]]
+            known = [(old[key], new[key]) for old, new in pairs if key in old and key in new]
+            if known:
+                old, new = zip(*known, strict=True)
+                rows.append([f"{budget:,}, {key}", *paired.row(old, new)])
     columns = ["budget, measure", *paired.COLUMNS]
     report.print_table(report.Table("", columns, rows, f"{len(ids)} tasks in both runs"))
 
