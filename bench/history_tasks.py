@@ -64,7 +64,7 @@ _CHORES = re.compile(
 )
 _TRAILER = re.compile(
     r"^(?:(?:[a-z]+-)+(?:by|id|revid|link|url): .*|\(cherry picked .*|merge pull request \d+"
-    r"|-{9,}|created by moe: .*|[a-z]+_migrated_revid=.*)$",
+    r"|-{9,}|[.,]+|created by moe: .*|[a-z]+_migrated_revid=.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NUMBER = re.compile(
@@ -95,7 +95,7 @@ def parent_and_text(task: HistoryTask, mirror: str) -> tuple[str, str]:
 
 
 def cleaned(message: str) -> str:
-    return _NUMBER.sub("", _TRAILER.sub("", message)).strip()
+    return _TRAILER.sub("", _NUMBER.sub("", message)).strip()
 
 
 def chosen(repository: str, mirror: str) -> list[HistoryTask]:
