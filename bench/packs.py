@@ -207,8 +207,8 @@ def show_figures(
             row = [
                 f"{budget:,}",
                 f"{100 * files:.1f}",
-                f"{100 * paired.mean(functions):.1f}",
-                f"{100 * paired.mean(whole):.1f}",
+                f"{100 * paired.mean(functions):.1f}" if functions else "",
+                f"{100 * paired.mean(whole):.1f}" if whole else "",
                 f"{100 * right:.1f}",
                 f"{100 * near.mean:.1f} ({100 * near.low:.1f} to {100 * near.high:.1f})",
                 f"{statistics.median(each.tokens for each in found):,.0f}",
