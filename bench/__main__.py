@@ -17,14 +17,15 @@ from bench import report
 HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "report", "timing"),
-    *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
+    *("baselines", "checkouts", "code_index", "conversations", "dated_questions", "history_tasks"),
+    *("pack_lines", "packs", "paired"),
     *("plots", "scale_code", "scale_memory", "scale_stores"),
     *("session_ablations", "session_evidence", "task_agent", "task_script", "two_session_tasks"),
     *("secret_encodings", "secret_passwords", "secret_values", "trials"),
 }
 
 NEED_DATA = {
-    *("calls", "code", "localisation", "peers", "query", "recall", "sessions", "starts"),
+    *("calls", "code", "gold", "localisation", "peers", "query", "recall", "sessions", "starts"),
     "subjects",
 }
 """They need external data, so they run only if they are named."""

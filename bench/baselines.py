@@ -16,13 +16,14 @@ NAMES = (GREP, WORDS, CAREFUL)
 
 _SUFFIXES = frozenset(
     ".rs .py .pyx .pyi .go .js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .java .c .h .cc .cpp .hpp .rb"
-    " .php".split()
+    " .php .cs .kt".split()
 )
 _BESIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures|e2e|benches|benchmarks?|examples?"
     r"|playground|docs?|docs_src|doc_src_code|integration|vendor|third_party|node_modules)(?:/|$)"
     r"|(?:^|/)(?:test_[^/]*|[^/]*_tests?|tests?|conftest)\.[a-z]+$"
-    r"|\.(?:test|spec|bench|d)\.[cm]?[jt]sx?$",
+    r"|\.(?:test|spec|bench|d)\.[cm]?[jt]sx?$"
+    r"|(?-i:[a-z.](?:Tests?|Specs)/|step_definitions\b|Test\.java$|Tests?\.(?:cs|kt|php)$|Spec\.kt$|_spec\.rb$)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]{3,}")

@@ -6,12 +6,15 @@ ctx. In the same run it ranks them by grep, by BM25, and by BM25 over split iden
 words of the path and tests last. `Acc@k` is strict: all files of the change are among the first k.
 `hit@5` requires one of them. `MRR` is the mean of 1 / rank of the first.
 
-TASKS is a JSONL file with id, set, repo, parent_commit, query, gold_files and lang. MIRRORS is a
-folder with git directories `owner+name/repo`. Each answer is appended to a file (`--results`), and
-an interrupted run continues from it.
+TASKS is a JSONL file with id, set, repo, parent_commit, query, gold_files and lang, or
+`bench/history_tasks.tsv`: commits of repositories in other languages. MIRRORS is a folder with git
+directories `owner+name/repo`. Each answer is appended to a file (`--results`), and an interrupted
+run continues from it. `--against` compares the run with another results file, task by task. With
+`--indexes FOLDER`, the index for each task is kept there and opened by the next run as it is: use
+it only for versions of ctx that index alike.
 
     python -m bench localisation TASKS MIRRORS [--set S] [--repo R] [--limit N] [--without SIGNAL]
-        [--jobs N] [--results FILE] [--packs]
+        [--jobs N] [--results FILE] [--against FILE] [--indexes FOLDER] [--packs]
 """
 
 import argparse
@@ -23,20 +26,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import baselines, packs, paired, report
+from bench import baselines, code_index, history_tasks, packs, paired, report
 from bench.checkouts import Checkout, mirror_of
-from ctx import checkouts, clock
-from ctx.code import file_roles, index_file
-from ctx.code.history import history_refresh as history
+from ctx.code import file_roles
 from ctx.code.lookup import Code
-from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import indexing
-from ctx.codebase.indexing import Codebase
-from ctx.layout import CodePlace, Project
 from ctx.packs import file_ranking as ranking
 from ctx.packs import seeds
 from ctx.packs.file_ranking import RankedFile
@@ -51,11 +47,12 @@ SETS = {
     "verified": "SWE-bench Verified",
     "multilingual": "multilingual (Rust, Go, JavaScript, TypeScript)",
     "githist": "history of repositories",
+    "history": f"history ({', '.join(history_tasks.SUFFIXES)})",
 }
 SEVERAL = "changes of several files"
 LIMITS = {"all": "≥ +10", SEVERAL: "≥ +8"}
 """How much better than the baseline ctx should be, in percentage points."""
-_AT = (1, 5, 10)
+TABLE, OF_HISTORY = "localisation", "localisation-history"
 
 
 class Task(NamedTuple):
@@ -82,7 +79,10 @@ class Answer(NamedTuple):
     """Packs by size."""
 
 
-def read_tasks(path: str) -> Iterator[Task]:
+def read_tasks(path: str, mirrors: str) -> Iterator[Task]:
+    if path.endswith(".tsv"):
+        yield from history(path, mirrors)
+        return
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -90,6 +90,15 @@ def read_tasks(path: str) -> Iterator[Task]:
                 row["id"], row["set"], row["repo"], row["parent_commit"], row["query"],
                 tuple(row["gold_files"]), row["lang"],
             )  # fmt: skip
+
+
+def history(path: str, mirrors: str) -> Iterator[Task]:
+    for each in history_tasks.read(path):
+        if mirror := mirror_of(mirrors, each.repository):
+            parent, text = history_tasks.parent_and_text(each, mirror)
+            yield Task(each.id, "history", each.repository, parent, text, each.paths, each.language)
+        else:
+            print(f"There is no {each.repository}: left out {each.id}.", file=sys.stderr)
 
 
 # Repository by repository
@@ -101,6 +110,8 @@ class Run(NamedTuple):
     mirrors: str
     without: frozenset[str]
     with_packs: bool
+    indexes: str | None = None
+    """Where to keep the index for each task."""
 
 
 def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
@@ -114,25 +125,15 @@ def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
         checkout = Checkout(mirror, f"{space}/tree")
         for task in sorted(tasks, key=lambda each: (checkout.committed_at(each.parent), each.id)):
             checkout.move_to(task.parent)
-            with opened(checkout, f"{space}/index", run) as code:
+            with opened(task, checkout, space, run) as code:
                 yield answer(task, checkout, code, ranker, run)
 
 
-def opened(checkout: Checkout, space: str, run: Run) -> Code:
+def opened(task: Task, checkout: Checkout, space: str, run: Run) -> Code:
     """The refreshed index of the checkout; with all edges if packs are measured."""
-    root, found = checkout.root, checkouts.find_checkout(checkout.root)
-    codebase = Codebase(
-        CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
-    )
-    if run.with_packs:
-        indexing.update(codebase, clock.no_tick)
-    else:
-        indexing.refresh(codebase)
-        with closing(index_file.open_for_writing(codebase.place.database)) as connection:
-            history.refresh(connection, Project(root, found))
-    code = indexing.open_readable(codebase)
-    assert code is not None
-    return code
+    kind = "packs" if run.with_packs else "files"
+    kept = run.indexes and os.path.join(run.indexes, kind, f"{task.id}.db")
+    return code_index.open_index(checkout, space, with_edges=run.with_packs, kept=kept)
 
 
 def answer(
@@ -265,9 +266,10 @@ def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
         )
 
 
-def show_sets(tasks: Sequence[Task], found: dict[str, Answer], command: str) -> None:
+def show_sets(tasks: Sequence[Task], found: dict[str, Answer], command: str, table: str) -> None:
     """Acc@5 of every method on every set, in percent, and the gain over the baseline."""
     rows = []
+    limits = LIMITS if table == TABLE else {}
     for name, chosen in groups_of(tasks):
         if name in LIMITS or name in SETS.values():
             those = [found[task.id] for task in chosen]
@@ -275,12 +277,12 @@ def show_sets(tasks: Sequence[Task], found: dict[str, Answer], command: str) -> 
             means = [f"{100 * paired.mean(each):.1f}" for each in by_method.values()]
             gain = paired.gain(by_method[OURS], by_method[BASELINE])
             shown = f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
-            rows.append([f"{name}, {len(chosen)}", *means, shown, LIMITS.get(name, "")])
+            rows.append([f"{name}, {len(chosen)}", *means, shown, limits.get(name, "")])
     columns = ["development tasks", "grep", "BM25", "baseline", "ctx", "gain", "limit"]
-    report.show_table(report.Table("localisation", columns, rows), command)
+    report.show_table(report.Table(table, columns, rows), command)
 
 
-def show_calibration(found: Sequence[Answer], command: str) -> None:
+def show_calibration(found: Sequence[Answer], command: str, table: str) -> None:
     """How often the first file is right, by what ctx says about it."""
     rows = []
     for low in range(0, 100, 10):
@@ -289,7 +291,23 @@ def show_calibration(found: Sequence[Answer], command: str) -> None:
             right = paired.mean([float(0 in each.places[OURS]) for each in own])
             rows.append([f"{low} to {low + 10} %", f"{100 * right:.1f} %", str(len(own))])
     columns = ["said", "right", "development tasks"]
-    report.show_table(report.Table("localisation-confidence", columns, rows), command)
+    report.show_table(report.Table(f"{table}-confidence", columns, rows), command)
+
+
+def print_difference(
+    tasks: Sequence[Task], found: dict[str, Answer], other: dict[str, Answer]
+) -> None:
+    """Every measure of this run compared with another run, on the tasks of both."""
+    ids = sorted({task.id for task in tasks} & other.keys())
+    runs = [other[id] for id in ids], [found[id] for id in ids]
+    rows = []
+    for measure in MEASURES:
+        before, after = (values(run, OURS, measure) for run in runs)
+        rows.append([measure.name, *paired.row(before, after)])
+    contents = [(before.contents, after.contents) for before, after in zip(*runs, strict=True)]
+    rows += packs.differences(contents)
+    note = f"{len(ids)} tasks in both runs"
+    report.print_table(report.Table("", ["measure", *paired.COLUMNS], rows, note))
 
 
 def groups_of(tasks: Sequence[Task]) -> list[tuple[str, list[Task]]]:
@@ -325,13 +343,16 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[], help="switch off a signal")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--results", help="file for the answers; a later run continues from it")
+    parser.add_argument("--against", help="results file of another run, to compare with")
+    parser.add_argument("--indexes", help="folder in which to keep the indexes")
     parser.add_argument("--packs", action="store_true", help="measure packs too")
     options = parser.parse_args()
     if options.mirrors is None:
         print("  needs tasks and git directories: python -m bench localisation TASKS MIRRORS")
         return
-    tasks = chosen_tasks(read_tasks(options.tasks), options)
-    run = Run(os.path.abspath(options.mirrors), frozenset(options.without), options.packs)
+    tasks = chosen_tasks(read_tasks(options.tasks, options.mirrors), options)
+    mirrors = os.path.abspath(options.mirrors)
+    run = Run(mirrors, frozenset(options.without), options.packs, options.indexes)
     with tempfile.TemporaryDirectory(prefix="ctx-bench-") as space:
         results = options.results or str(Path(space, "results.jsonl"))
         found = answer_all(tasks, run, options.jobs, results)
@@ -339,14 +360,20 @@ def main() -> None:
     if not answered:
         raise SystemExit("No task was answered.")
     print_sets(answered, found)
-    command = "python -m bench localisation TASKS MIRRORS"
-    command += "".join(f" --set {name}" for name in options.set or ())
+    of_history = options.tasks.endswith(".tsv")
+    command = f"python -m bench localisation {'bench/history_tasks.tsv' if of_history else 'TASKS'}"
+    command += " MIRRORS" + "".join(f" --set {name}" for name in options.set or ())
     if options.packs:
         contents = [(task.set, found[task.id].contents) for task in answered]
-        packs.show_figures(contents, f"{command} --packs")
+        packs.show_figures(
+            contents, f"{command} --packs", "packs-history" if of_history else "packs"
+        )
     else:
-        show_sets(answered, found, command)
-        show_calibration([found[task.id] for task in answered], command)
+        table = OF_HISTORY if of_history else TABLE
+        show_sets(answered, found, command, table)
+        show_calibration([found[task.id] for task in answered], command, table)
+    if options.against:
+        print_difference(answered, found, done_before(options.against))
     took = sorted(found[task.id].milliseconds for task in answered)
     print(f"\nranking: {took[len(took) // 2]:.0f} ms median, {took[-1]:.0f} maximum")
 

@@ -60,3 +60,17 @@ def differing(ours: Sequence[float], theirs: Sequence[float]) -> Differing:
     return Differing(
         sum(our > their for our, their in pairs), sum(our < their for our, their in pairs)
     )
+
+
+COLUMNS = ("before", "after", "gain", "won, lost")
+
+
+def row(before: Sequence[float], after: Sequence[float]) -> list[str]:
+    """Two runs on the same questions as cells of a table, in percent."""
+    change, apart = gain(after, before), differing(after, before)
+    return [
+        f"{100 * mean(before):.1f}",
+        f"{100 * mean(after):.1f}",
+        f"{100 * change.mean:+.1f} ({100 * change.low:+.1f} to {100 * change.high:+.1f})",
+        f"{apart.won}, {apart.lost}",
+    ]

@@ -60,7 +60,8 @@ def run(share: str, options: argparse.Namespace) -> None:
         case "memory":
             print("  needs conversations: --locomo FILE, --beam FILE")
         case "files" if options.tasks and options.mirrors:
-            tasks = localisation.chosen_tasks(localisation.read_tasks(options.tasks), options)
+            every = localisation.read_tasks(options.tasks, options.mirrors)
+            tasks = localisation.chosen_tasks(every, options)
             command = "python -m bench peers files --tasks TASKS --mirrors MIRRORS"
             command += f" --limit {options.limit}"
             command += "".join(f" --repo {name}" for name in options.repo or ())

@@ -42,10 +42,8 @@ def answers(tasks: Sequence[Task], mirrors: str, aider: Driven) -> Iterator[Comp
         checkout = Checkout(mirror, f"{space}/tree")
         for task in sorted(tasks, key=lambda each: (checkout.committed_at(each.parent), each.id)):
             checkout.move_to(task.parent)
-            ours = timing.of_call_and_children(
-                partial(_rank_with_ctx, task, checkout, f"{space}/index", run)
-            )
-            with localisation.opened(checkout, f"{space}/index", run) as code:
+            ours = timing.of_call_and_children(partial(_rank_with_ctx, task, checkout, space, run))
+            with localisation.opened(task, checkout, space, run) as code:
                 answer = localisation.answer(task, checkout, code, ranker, run)
             sources = list(filter(baselines.is_source, checkout.files()))
             theirs = aider.ask(root=checkout.root, files=sources, text=task.text)
@@ -55,8 +53,8 @@ def answers(tasks: Sequence[Task], mirrors: str, aider: Driven) -> Iterator[Comp
             yield Compared(answer, ours, theirs.cost)
 
 
-def _rank_with_ctx(task: Task, checkout: Checkout, index: str, run: Run) -> None:
-    with localisation.opened(checkout, index, run) as code:
+def _rank_with_ctx(task: Task, checkout: Checkout, space: str, run: Run) -> None:
+    with localisation.opened(task, checkout, space, run) as code:
         localisation.ranked(code, task.text, run.without)
 
 

@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bench import packs, paired
 from bench.checkouts import Checkout
+from bench.pack_lines import Files
 from bench.packs import Contents, Function, Lines
 from ctx import checkouts, clock
 from ctx.code import file_roles
@@ -156,9 +157,10 @@ def _line_before(line: int, hunks: Sequence[tuple[int, ...]]) -> int:
 
 def measure(task: Task, repository: Repository) -> dict[str, Contents]:
     contents: dict[str, Contents] = {}
+    files, near = Files(repository.root), {*task.files}
     for budget in BUDGETS:
         pack = packs.build_pack(task.text, repository.code, repository.root, budget)
-        contents[str(budget)] = packs.contents(pack, task.files, task.functions, {*task.files})
+        contents[str(budget)] = packs.contents(pack, task.files, task.functions, near, files)
     return contents
 
 
