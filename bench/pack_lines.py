@@ -1,6 +1,6 @@
 """The lines of a file that the chunks of a pack show, found by their text.
 
-The snippet of a chunk consists of lines of the file with `…` between them. It is compared with the
+The snippet of a chunk consists of lines of the file with `… line 9` between them. It is compared with the
 file from the end to the start, so that the line of a class above a method is the nearest one of
 that text. A signature is written in one line and without its body: it counts by the lines that it
 covers in the file.
@@ -66,7 +66,7 @@ def _blocks(snippet: str) -> Iterator[list[str]]:
     """The lines between the gaps, without blank ones."""
     block: list[str] = []
     for line in map(str.strip, snippet.split("\n")):
-        if line == GAP:
+        if line == GAP or line.startswith(f"{GAP} line "):
             if block:
                 yield block
             block = []

@@ -347,6 +347,8 @@ class CodeCandidates:
             if (there := located.get(reached.id))
             and self._allows(there.path)
             and there.kind != "module"
+            # What else a caller or a test uses says nothing about the task.
+            and not (reached.previous in by_id and by_id[reached.previous].label.startswith("<"))
             and not any(
                 path == there.path and first <= there.line <= last for path, first, last in ranges
             )
