@@ -1,9 +1,9 @@
 """The lines of a file that the chunks of a pack show, found by their text.
 
-The snippet of a chunk consists of lines of the file with `… line 9` between them. It is compared with the
-file from the end to the start, so that the line of a class above a method is the nearest one of
-that text. A signature is written in one line and without its body: it counts by the lines that it
-covers in the file.
+The snippet of a chunk consists of lines of the file with `… line 9` between them. It is compared
+with the file from the end to the start, so that the line of a class above a method is the nearest
+one of that text. A signature is written in one line and without its body: it counts by the lines
+that it covers in the file.
 """
 
 from bisect import bisect_right

@@ -86,7 +86,7 @@ def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
     ]
     assert chosen_and_left_out(offers, 16_000) == (
         ["likely", "memory"],
-        {"unlikely": budget.UNLIKELY},
+        {"unlikely": pack_text.UNLIKELY},
     )
     assert len(fill(offers, 16_000, least=0.0).chunks) == 3
     # A pack is never empty.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import pack_text
-from ctx.packs.pack_text import BUDGET, LEAST_PROBABILITY
+from ctx.packs.pack_text import BUDGET, LEAST_PROBABILITY, UNLIKELY
 from ctx.packs.prompt_pack import Chunk, LeftOutChunk
 from ctx.redaction import redact
 
@@ -27,9 +27,8 @@ _FURTHER_CHUNKS = 0.185
 """How much the number of chunks of the same file counts."""
 _SAME_LINES_SHARE = 0.8
 _FEW_LINES = 3
-WEAK, UNLIKELY, REPEATED, INSIDE, ENOUGH = (
+WEAK, REPEATED, INSIDE, ENOUGH = (
     "below the threshold",
-    "unlikely",
     "repeats another chunk",
     "is a part of another chunk",
     "over the limit of chunks",

@@ -44,7 +44,7 @@ _STRONG_SIGNAL_SHARE = 0.15
 """A signal below this share of the strongest one is not listed as a reason."""
 ROOMY = 1_500
 """Smaller packs list neither what is related nor what was left out."""
-BUDGET = "budget"
+BUDGET, UNLIKELY = "budget", "unlikely"
 LEAST_PROBABILITY = 0.04
 """A pack ends before code that the task changes less likely than this."""
 _ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
@@ -239,15 +239,17 @@ def _path_text(via: Sequence[str]) -> str:
 
 
 def _left_out_lines(pack: PromptPack) -> list[str]:
-    """The best chunks that did not fit, how many are unlikely, and the files that come next."""
+    """The best chunks that did not fit or are unlikely, and the files that come next."""
     if pack.token_budget.total - pack.token_budget.reserved_for_response < ROOMY:
         return []
-    lost = [chunk for chunk in pack.left_out if chunk.reason == BUDGET]
+    lost = [chunk for chunk in pack.left_out if chunk.reason in (BUDGET, UNLIKELY)]
     lines = [f"- {code(_short(chunk.title))}" for chunk in lost[:_MOST_NAMED]]
     if len(lost) > _MOST_NAMED:
         lines.append(f"- and {len(lost) - _MOST_NAMED} more")
     if pack.unlikely:
-        lines.append(f"- {pack.unlikely:,} more below {LEAST_PROBABILITY:.0%}: `ctx pack --more`")
+        lines.append(
+            f"- {pack.unlikely:,} of these are below {LEAST_PROBABILITY:.0%}: `ctx pack --more`"
+        )
     shown = {chunk.path for chunk in pack.retrieved}
     further = [code(file.path) for file in pack.files if file.path not in shown][:_MOST_NAMED]
     if further:
