@@ -167,7 +167,9 @@ def main() -> None:
         project: {name: bm25(history, terms.stem) for name, history in histories.items()}
         for project, histories in by_project.items()
     }
-    hits: dict[str, list[list[float]]] = {name: [[] for _ in FIRST] for name in (OURS, PROMPTS, TEXTS)}
+    hits: dict[str, list[list[float]]] = {
+        name: [[] for _ in FIRST] for name in (OURS, PROMPTS, TEXTS)
+    }
     empty = silent = 0
     seconds: list[float] = []
     names = {past.session: past.issue for past in found}
@@ -194,7 +196,9 @@ def main() -> None:
     for name, scores in hits.items():
         cells = [f"{paired.mean(each):.2f}" for each in scores]
         gained = paired.gain(hits[OURS][-1], scores[-1])
-        gain = "" if name == OURS else f"{gained.mean:+.2f} ({gained.low:+.2f} to {gained.high:+.2f})"
+        gain = (
+            "" if name == OURS else f"{gained.mean:+.2f} ({gained.low:+.2f} to {gained.high:+.2f})"
+        )
         rows.append([f"{name}, {count} issues", *cells, gain])
     foreign = len(asked) - count
     note = (
