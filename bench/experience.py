@@ -8,7 +8,8 @@ The sessions are imported as the past of their projects into a home in OUT, by `
 each related issue is asked in its project by `ctx recall`, each in a process of its own, without
 waiting for anything. `hit@k`: the session of the base issue is among the first k sessions of the
 answer. The baselines are BM25 with stems over the same sessions: their first prompts, and all that
-the user and the agent said. Foreign questions are issues of other projects: they should get no answer.
+the user and the agent said. Foreign questions are issues of other projects: they should get no
+answer.
 
 `--again` asks the memory that is in OUT. Projects are in three parts, `fit`, `choose` and `report`:
 tune on the first alone. `--show` prints what was missed.
@@ -193,9 +194,9 @@ def main() -> None:
             print(f"missed: {question.issue} -> {names[question.base]}: {others}")
     count = len(hits[OURS][0])
     rows = []
-    for name, scores in hits.items():
-        cells = [f"{paired.mean(each):.2f}" for each in scores]
-        gained = paired.gain(hits[OURS][-1], scores[-1])
+    for name, by_most in hits.items():
+        cells = [f"{paired.mean(each):.2f}" for each in by_most]
+        gained = paired.gain(hits[OURS][-1], by_most[-1])
         gain = (
             "" if name == OURS else f"{gained.mean:+.2f} ({gained.low:+.2f} to {gained.high:+.2f})"
         )

@@ -21,7 +21,7 @@ A superseded node counts half, if it is included at all.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
@@ -43,6 +43,7 @@ Nearness = Callable[[Collection[NodeId] | None], Mapping[NodeId, float]]
 """The similarity of nodes to the question, from 0 to 1: of the given nodes, or of the nearest of
 all."""
 
+_Key = TypeVar("_Key", bound=str)
 _WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
 _K1, _B = 1.2, 0.75
 _BEGINNING = 60
@@ -219,15 +220,13 @@ def _counted(wanted: Iterable[str], lone: Iterable[str], words: Sequence[str]) -
     return _CountedText(len(words), counts)
 
 
-def _scores(
-    worth: Mapping[str, float], texts: Mapping[NodeId, _CountedText]
-) -> dict[NodeId, float]:
+def _scores(worth: Mapping[str, float], texts: Mapping[_Key, _CountedText]) -> dict[_Key, float]:
     """BM25 of each text, with the weight of each term."""
     average = sum(text.words for text in texts.values()) / max(1, len(texts)) or 1.0
-    scores: dict[NodeId, float] = {}
-    for node_id, text in texts.items():
+    scores: dict[_Key, float] = {}
+    for key, text in texts.items():
         length = _K1 * (1 - _B + _B * text.words / average)
-        scores[node_id] = sum(
+        scores[key] = sum(
             worth[term] * count * (_K1 + 1) / (count + length) for term, count in text.terms.items()
         )
     return scores
@@ -272,13 +271,13 @@ def _add_sessions(
     for node_id in sorted(parts, key=lambda node_id: -sum(parts[node_id].values())):
         if session := texts[node_id].session:
             sessions.setdefault(session, []).append(node_id)
-    whole: dict[str, _CountedText] = {}
+    merged: dict[str, _CountedText] = {}
     for session, node_ids in sessions.items():
         times: Counter[str] = Counter()
         for node_id in node_ids:
             times.update(counted[node_id].terms)
-        whole[session] = _CountedText(sum(counted[each].words for each in node_ids), times)
-    scores = _scores(_rarity_among(query, whole.values()), whole)
+        merged[session] = _CountedText(sum(counted[each].words for each in node_ids), times)
+    scores = _scores(_rarity_among(query, merged.values()), merged)
     best = max(scores.values(), default=0.0)
     if len(sessions) > 1 and best > 0:
         for session, node_ids in sessions.items():
