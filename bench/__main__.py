@@ -24,7 +24,17 @@ NOT_BENCHMARKS = {
 }
 
 NEED_DATA = {
-    *("calls", "code", "localisation", "peers", "query", "recall", "sessions", "starts"),
+    *(
+        "calls",
+        "code",
+        "experience",
+        "localisation",
+        "peers",
+        "query",
+        "recall",
+        "sessions",
+        "starts",
+    ),
     "subjects",
 }
 """They need external data, so they run only if they are named."""

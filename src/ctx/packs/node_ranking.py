@@ -11,9 +11,9 @@ score is a sum of signals that were measured to help (`python -m bench recall` c
   its neighbours count.
 * `session`: the words of the question in all that its session says. Of several sessions, the best
   nodes come first.
-* `time`: what happened at the time that the question names (`node_times.py`). Then the words count
-  less if they are common, and long nodes count more: "What did we do yesterday?" has no words that
-  would tell the important nodes of a day from the others.
+* `time`: what happened at the time that the question names (`node_times.py`). If it asks for that
+  time, common words count less and long nodes count more: "What did we do yesterday?" has no words
+  that would tell the important nodes of a day from the others.
 
 A superseded node counts half, if it is included at all.
 """
@@ -64,6 +64,8 @@ _WITH_NEIGHBOURS = 100
 _SUPERSEDED_LOSES = 0.5
 _SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
 """What the right time adds to a score, and which share of the rest."""
+_TIME_RAISES = 0.2
+"""Which share of the rest the right time adds if the time is not what the question asks for."""
 _LONG, _LONG_ADDS = 60, 0.5
 """The number of words of a long node, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
@@ -149,7 +151,7 @@ def rank(
     candidates = node_candidates.best_by_terms(
         connections, query, scope, now_ms, words.rarest, _CANDIDATES
     )
-    if dated.spans:
+    if dated.asks_for_time:
         then = node_times.candidates(connections, query, scope, now_ms, dated)
         candidates = list(dict.fromkeys((*candidates, *then)))
     near: dict[NodeId, float] = {}
@@ -167,7 +169,7 @@ def rank(
     texts = {text.id: text for text in node_candidates.texts(connections, candidates)}
     compared, counted = _score_nodes(words, texts.values())
     parts = _parts(compared, near, without)
-    if SESSION not in without and not dated.spans:
+    if SESSION not in without and not dated.asks_for_time:
         _add_sessions(words, texts, counted, parts)
     if BESIDE not in without:
 
@@ -177,7 +179,12 @@ def rank(
         _add_neighbours(connections, visible, texts, compared, parts)
     if dated.spans:
         fits = node_times.fits(connections, texts, dated.spans)
-        _add_time(parts, compared, fits, dated.words_count)
+        if dated.asks_for_time:
+            _add_time(parts, compared, fits, dated.words_count)
+        else:
+            for node_id, fit in fits.items():
+                if compared[node_id].covered:
+                    parts[node_id][TIME] = _TIME_RAISES * fit * sum(parts[node_id].values())
     for node_id, text in texts.items():
         if text.is_superseded and SUPERSEDED not in without:
             parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * sum(parts[node_id].values())
