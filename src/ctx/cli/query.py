@@ -15,7 +15,6 @@ from ctx.memory.query.syntax import tokens
 from ctx.operations import output_file
 from ctx.operations.query import QueryResult, find
 from ctx.operations.visible_nodes import list_scope
-from ctx.packs import node_vectors
 
 if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
@@ -211,7 +210,11 @@ def answer(
     with opening.reading(settings, output) as opened:
         memory, visible = arguments.visible_within(opened, options)
         scope = list_scope(memory, visible)
-        near = node_vectors.nearness(memory, query.words) if query.mode == "text" else None
+        near = None
+        if query.mode == "text":
+            from ctx.packs import node_vectors
+
+            near = node_vectors.nearness(memory, query.words)
         result = find(memory.graph, query, scope, options.limit, nearness=near)
         output.show(result, render)
         # If nothing is found, say whether superseded nodes match.

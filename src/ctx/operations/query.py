@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
 from ctx.ids import NodeId
@@ -11,8 +11,9 @@ from ctx.memory.model import Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query
-from ctx.packs import node_ranking
-from ctx.packs.node_ranking import Nearness
+
+if TYPE_CHECKING:
+    from ctx.packs.node_ranking import Nearness
 
 _COMPARED = 200
 """So many of the best matches by words alone are ranked; the rest follow in that order."""
@@ -43,7 +44,7 @@ def find(
     limit: int,
     *,
     offset: int = 0,
-    nearness: Nearness | None = None,
+    nearness: "Nearness | None" = None,
 ) -> QueryResult:
     """The first nodes that match, or those from an offset on; a limit of 0 means no limit.
 
@@ -67,7 +68,7 @@ def query_exact_first(
     beginnings: bool = False,
     offset: int = 0,
     counts_others: bool = False,
-    nearness: Nearness | None = None,
+    nearness: "Nearness | None" = None,
 ) -> QueryResult:
     """The same, without being content with words that only begin like those of the question, and
     without counting what the scope's project hides."""
@@ -79,6 +80,8 @@ def query_exact_first(
     )
     found = matches.ids
     if query.mode == "text" and not matches.beginnings:
+        from ctx.packs import node_ranking
+
         first = list(islice(found, _COMPARED))
         ranked = node_ranking.rank(graph, query, scope, now, 0, nearness) if first[1:] else ()
         places = {each.node.id: place for place, each in enumerate(ranked)}
