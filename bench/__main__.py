@@ -25,7 +25,8 @@ NOT_BENCHMARKS = {
 }
 
 NEED_DATA = {
-    *("calls", "code", "gold", "localisation", "peers", "query", "recall", "sessions", "starts"),
+    *("calls", "code", "experience", "gold", "localisation", "peers", "query", "recall"),
+    *("sessions", "starts"),
     "subjects",
 }
 """They need external data, so they run only if they are named."""

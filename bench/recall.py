@@ -44,15 +44,15 @@ from bench.conversations import FIRST, Case, History, beam, beliefs, locomo
 from ctx import clock, terms
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.memory.query import execute
-from ctx.memory.query.query_parser import parse
-from ctx.operations import import_, link, recall
+from ctx.memory.query.query_parser import parse, parse_words
+from ctx.operations import import_, link, query, recall
 from ctx.operations.visible_nodes import VisibleNodes, scope_of
 from ctx.packs import node_ranking, node_vectors
 from ctx.workspace import Environment, Memory, open_memory
 
 ROUNDS = 2_000
 BASELINE = "BM25, stems"
+SEARCH = "ctx search"
 CUT_TEXT, CUT = "text (cut)", "ctx recall (cut)"
 _ONE_OF = 5
 """Of the questions about other conversations, one of so many is asked."""
@@ -171,6 +171,7 @@ def measured(histories: Sequence[History], without: Sequence[str]) -> tuple[Figu
                 BASELINE: bm25(history, terms.stem),
                 "ctx, text": ours(memory, with_vectors=False, without=without),
                 "ctx": ours(memory, with_vectors=True, without=without),
+                SEARCH: searching(memory, with_vectors=True),
                 CUT_TEXT: shown(memory, with_vectors=False),
                 CUT: shown(memory, with_vectors=True),
             }
@@ -188,16 +189,14 @@ def measured(histories: Sequence[History], without: Sequence[str]) -> tuple[Figu
     return figures, silent
 
 
-def searching(memory: Memory) -> Answering:
+def searching(memory: Memory, *, with_vectors: bool) -> Answering:
     """The answer of `ctx search`."""
     scope = scope_of(memory, VisibleNodes(all_projects=True))
 
     def answer(case: Case) -> list[str]:
-        query = parse(f'"{case.question.replace(chr(34), " ")}"')
-        found = execute.matching(
-            memory.graph.connections, query, scope, clock.now_ms(), limit=FIRST
-        )
-        return [node.metadata["unit"] for node in memory.graph.nodes(list(found.ids))]
+        near = node_vectors.nearness(memory, case.question) if with_vectors else None
+        found = query.find(memory.graph, parse_words(case.question), scope, FIRST, nearness=near)
+        return [node.metadata["unit"] for node in found.nodes]
 
     return answer
 
@@ -210,7 +209,7 @@ def show_engines(name: str, histories: Sequence[History], server: str) -> None:
             for engine, place in (("SQLite", ""), ("server", database)):
                 with filled(history, place) as memory:
                     ways = {
-                        "search": searching(memory),
+                        "search": searching(memory, with_vectors=False),
                         "recall": ours(memory, with_vectors=False),
                     }
                     for name, answer in ways.items():

@@ -31,6 +31,21 @@ def test_the_best_match_comes_first(ctx: Ctx, add: Add) -> None:
     assert ctx("search", "database cache").out.splitlines()[0].split()[0] == best
 
 
+def test_search_and_recall_have_one_order(ctx: Ctx, add: Add) -> None:
+    for number in range(12):
+        add(
+            "--type=fact",
+            f"Note {number}. Pools, leases and how they are drained: {'sockets ' * 9}",
+        )
+    add("--type=fact", f"How pools of sockets are drained. {'It takes a while. ' * 90}")
+    words = "how do we drain pools of sockets"
+    found, recalled = (
+        [node["id"] for node in ctx(command, words, "--json").json["nodes"][:8]]
+        for command in ("search", "recall")
+    )
+    assert found == recalled
+
+
 def test_filters_and_words_together(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "Token rotation")
     decision = add("--type=decision", "--tag=project:shop", "Token rotation")

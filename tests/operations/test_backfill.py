@@ -12,6 +12,7 @@ from ctx.capture import capture_off, pipeline, session_state
 from ctx.errors import LockConflict
 from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
+from ctx.packs import node_vectors
 from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 from tests.agents.claude_code.hook_processes import SAMPLES
@@ -85,6 +86,8 @@ def test_past_sessions_are_imported_once_with_their_times(client: Client, claude
             " WHERE type IN ('observation', 'summary') ORDER BY 1"
         ).fetchall()
         assert days == [("2026-10-01",), ("2026-10-02",), ("2026-10-03",)]
+
+        assert node_vectors.fill(memory) == 0
 
         # Importing again changes nothing, and continues a session that went on.
         before = content(memory)

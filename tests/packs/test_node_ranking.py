@@ -205,6 +205,35 @@ def test_a_question_with_only_a_day_finds_the_nodes_of_that_day(store: Store) ->
     assert store.answer("What happened on 13 January 2027?") == []
 
 
+def test_a_deadline_or_a_current_time_does_not_replace_the_words(store: Store) -> None:
+    """2027-01-15 is today."""
+    store.add("Saving 4,000 euros is the goal of the savings plan", at="2026-02-01T10:00:00Z")
+    store.add("The parser has to be finished by early June", at="2026-03-01T10:00:00Z")
+    for number in range(20):
+        store.add(f"Talked about the plan of chore {number}", at="2027-01-10T10:00:00Z")
+        store.add(f"Talked about the plan of chore {number}", at="2026-06-05T10:00:00Z")
+    assert store.answer("What is the goal of my savings plan for this year?")[0] == 0
+    assert store.answer("Which part of the plan has to be finished by early June?")[0] == 1
+    chores = [each for each in store.rank("chore 7 by early June") if "7" in each.node.content]
+    assert chores[0].node.created_at[:7] == "2026-06"
+    assert "time" in rounded_signals(chores[0])
+    assert store.answer("What did we do this year?")[0] != 0
+
+
+def test_of_several_sessions_the_one_that_says_most_about_a_question_comes_first(
+    store: Store,
+) -> None:
+    store.add("The encoder fails on surrogates", *["Done"] * 3, tags="session:fixed")
+    store.add("Surrogates are written to pipes as they are", tags="session:fixed")
+    store.add("The encoder fails on surrogates", *["Done"] * 3, tags="session:other")
+    question = "The encoder fails on surrogates in pipes"
+    assert store.answer(question)[:3] == [0, 5, 4]
+    found = node_ranking.rank(
+        Graphs([store.graph]), question, EVERYWHERE, NOW_MS, 10, without=["session"]
+    )
+    assert store.ids.index(found[0].node.id) == 5
+
+
 def test_a_date_in_the_text_of_a_node_counts(store: Store) -> None:
     store.add("The cache was cleared", "The cache was cleared yesterday", at="2023-05-08T10:00:00Z")
     assert store.answer("What happened to the cache on 7 May 2023?")[0] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.ids import CLI_SESSION
+from ctx.ids import CLI_SESSION, NodeId, Ulid
 from ctx.layout import UserStore
 from ctx.operations.recall import Options, recall
 from ctx.packs import node_vectors
@@ -53,6 +53,22 @@ def test_a_node_without_common_words_is_found(folder: Path, surroundings: Path, 
         assert nearest(memory)[0].startswith("Users authenticate")
         assert recall(memory, Options(QUESTION)).nodes == ()
     assert os.stat(surroundings / ".ctx" / "vectors.db").st_mode & 0o777 == 0o600
+
+
+def test_a_node_without_a_stored_vector_is_compared_too(
+    folder: Path, surroundings: Path, ctx: Ctx, add: Add
+) -> None:
+    add("--type=fact", "The moon is full of cheese")
+    with open_store(surroundings, folder) as memory:
+        near = node_vectors.nearness(memory, QUESTION)
+        assert near is not None
+        add("--type=fact", "Users authenticate with a password")
+        new = NodeId(Ulid(ctx("search", "authenticate", "--json").json["nodes"][0]["id"]))
+        known = next(node_id for node_id in near(None) if node_id != new)
+        cosines = near([known, new])
+        assert cosines[new] > cosines[known]
+        node_vectors.fill(memory)
+        assert near([known, new]) == pytest.approx(cosines, abs=0.01)
 
 
 def test_vectors_that_are_kept_open_follow_the_nodes(

@@ -214,7 +214,12 @@ def answer(
     with opening.reading(settings, output) as opened:
         memory, visible = arguments.visible_within(opened, options)
         scope = list_scope(memory, visible)
-        result = find(memory.graph, query, scope, options.limit)
+        near = None
+        if query.mode == "text":
+            from ctx.packs import node_vectors
+
+            near = node_vectors.nearness(memory, query.words)
+        result = find(memory.graph, query, scope, options.limit, nearness=near)
         output.show(result, render)
         # If nothing is found, say whether superseded nodes match.
         if not result.nodes and not scope.include_superseded:

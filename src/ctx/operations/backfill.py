@@ -7,7 +7,7 @@ not imported again: interrupting loses nothing, and a second run changes nothing
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, interrupts, layout
@@ -22,7 +22,7 @@ from ctx.capture import (
 )
 from ctx.capture.session_state import Session
 from ctx.capture.steps import ASSISTANT_MESSAGE
-from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
+from ctx.errors import ContentRefused, CtxError, GitFailure, LockConflict, UsageError
 from ctx.hook_files import live
 from ctx.hosts.host_adapter import Transcripts
 from ctx.hosts.host_registry import FIRST
@@ -30,6 +30,7 @@ from ctx.layout import Place
 from ctx.memory import event_log, records
 from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, worker_round
+from ctx.packs import node_vectors
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import session_writer
@@ -342,6 +343,9 @@ class _Backfill:
                 self._learnings += learnings.learn(self._memory, project).new
                 self._log("learn", since)
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
+        # If a server for vectors does not answer, questions compute them later.
+        with suppress(CtxError):
+            node_vectors.fill(self._memory)
 
 
 def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:

@@ -1,8 +1,8 @@
 """Find nodes by filters, by words, or by both."""
 
 from collections.abc import Mapping
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
 from ctx.ids import NodeId
@@ -11,6 +11,12 @@ from ctx.memory.model import Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query
+
+if TYPE_CHECKING:
+    from ctx.packs.node_ranking import Nearness
+
+_COMPARED = 200
+"""So many of the best matches by words alone are ranked; the rest follow in that order."""
 
 
 class QueryResult(NamedTuple):
@@ -31,10 +37,25 @@ class QueryResult(NamedTuple):
     """How many more match in other projects."""
 
 
-def find(graph: Graphs, query: Query, scope: Scope, limit: int, *, offset: int = 0) -> QueryResult:
-    """The first nodes that match, or those from an offset on; a limit of 0 means no limit."""
+def find(
+    graph: Graphs,
+    query: Query,
+    scope: Scope,
+    limit: int,
+    *,
+    offset: int = 0,
+    nearness: "Nearness | None" = None,
+) -> QueryResult:
+    """The first nodes that match, or those from an offset on; a limit of 0 means no limit.
+
+    The best matches for words are in the order of `ctx recall`.
+    """
     return query_exact_first(
-        graph, query, scope, limit, beginnings=True, offset=offset, counts_others=True
+        *(graph, query, scope, limit),
+        beginnings=True,
+        offset=offset,
+        counts_others=True,
+        nearness=nearness,
     )
 
 
@@ -47,13 +68,26 @@ def query_exact_first(
     beginnings: bool = False,
     offset: int = 0,
     counts_others: bool = False,
+    nearness: "Nearness | None" = None,
 ) -> QueryResult:
     """The same, without being content with words that only begin like those of the question, and
     without counting what the scope's project hides."""
     now, connections = clock.now_ms(), graph.connections
     most = offset + limit if limit else None
-    matches = execute.matching(connections, query, scope, now, limit=most, beginnings=beginnings)
-    nodes = tuple(graph.nodes(islice(matches.ids, offset, None)))
+    compared = most and max(most, _COMPARED)
+    matches = execute.matching(
+        connections, query, scope, now, limit=compared, beginnings=beginnings
+    )
+    found = matches.ids
+    if query.mode == "text" and not matches.beginnings:
+        from ctx.packs import node_ranking
+
+        first = list(islice(found, _COMPARED))
+        ranked = node_ranking.rank(graph, query, scope, now, 0, nearness) if first[1:] else ()
+        places = {each.node.id: place for place, each in enumerate(ranked)}
+        first.sort(key=lambda node_id: places.get(node_id, len(places)))
+        found = chain(first, found)
+    nodes = tuple(graph.nodes(islice(found, offset, most)))
     total = offset + len(nodes) if nodes else 0
     if limit and (len(nodes) == limit or (offset and not nodes)):
         total = max(total, execute.count(connections, query, scope, now, matches.words))

@@ -9,9 +9,11 @@ score is a sum of signals that were measured to help (`python -m bench recall` c
 * `beside`: what was said just before and after in the same session. A short note says little by
   itself, and the answer often follows the words of the question. The longer a node is, the less
   its neighbours count.
-* `time`: what happened at the time that the question names (`node_times.py`). Then the words count
-  less if they are common, and long nodes count more: "What did we do yesterday?" has no words that
-  would tell the important nodes of a day from the others.
+* `session`: the words of the question in all that its session says. Of several sessions, the best
+  nodes come first.
+* `time`: what happened at the time that the question names (`node_times.py`). If it asks for that
+  time, common words count less and long nodes count more: "What did we do yesterday?" has no words
+  that would tell the important nodes of a day from the others.
 
 A superseded node counts half, if it is included at all.
 """
@@ -19,7 +21,7 @@ A superseded node counts half, if it is included at all.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
@@ -34,12 +36,14 @@ from ctx.packs.node_times import DatedQuestion
 from ctx.packs.prompt_pack import Signal
 
 TEXT, BEGINNING, VECTORS, BESIDE = "text", "beginning", "vectors", "beside"
+SESSION = "session"
 TIME, SUPERSEDED = "time", "superseded"
 
 Nearness = Callable[[Collection[NodeId] | None], Mapping[NodeId, float]]
 """The similarity of nodes to the question, from 0 to 1: of the given nodes, or of the nearest of
 all."""
 
+_Key = TypeVar("_Key", bound=str)
 _WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
 _K1, _B = 1.2, 0.75
 _BEGINNING = 60
@@ -52,20 +56,24 @@ _ENOUGH = 8
 """This many nodes are enough to estimate the usual similarity."""
 _ALMOST_ALL = 0.95
 """The share of the nodes found by words that must have a vector for vectors to count."""
+_SESSION_ADDS = 0.2
+"""What the best session adds to its best node; half of that to the second, a third to the third."""
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
 """The number of best nodes that are scored together with their neighbours."""
 _SUPERSEDED_LOSES = 0.5
 _SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
 """What the right time adds to a score, and which share of the rest."""
+_TIME_RAISES = 0.2
+"""Which share of the rest the right time adds if the time is not what the question asks for."""
 _LONG, _LONG_ADDS = 60, 0.5
 """The number of words of a long node, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
-_ANSWERED = 0.56
-"""The minimum of coverage plus nearness for an answer. Half of the questions about something else
-stay below it, and hardly any with an answer."""
+_COVERAGE_COUNTS, _ANSWERED = 0.4, 0.41
+"""What coverage counts beside nearness, and the minimum of both for an answer. Most questions about
+something else stay below it, and hardly any with an answer."""
 _FEW_NODES = 80
-_USUALLY_NEAR = 0.35
+_USUALLY_NEAR = 0.33
 """The nearness to assume without vectors."""
 
 
@@ -102,9 +110,12 @@ def is_answered(connections: Sequence[Connection], ranked: Sequence[RankedNode])
 
     Few nodes do not show which words are common, so among them every match counts.
     """
-    covered = max((node.coverage for node in ranked), default=0.0)
-    near = max((node.nearness for node in ranked), default=0.0) or _USUALLY_NEAR
-    is_near = covered + near >= _ANSWERED or any(_has(node, TIME) for node in ranked)
+    has_vectors = any(node.nearness for node in ranked)
+    is_near = any(
+        _COVERAGE_COUNTS * node.coverage + (node.nearness if has_vectors else _USUALLY_NEAR)
+        >= _ANSWERED
+        for node in ranked
+    )
     return is_near or NodeVocabulary(connections).nodes < _FEW_NODES
 
 
@@ -140,7 +151,7 @@ def rank(
     candidates = node_candidates.best_by_terms(
         connections, query, scope, now_ms, words.rarest, _CANDIDATES
     )
-    if dated.spans:
+    if dated.asks_for_time:
         then = node_times.candidates(connections, query, scope, now_ms, dated)
         candidates = list(dict.fromkeys((*candidates, *then)))
     near: dict[NodeId, float] = {}
@@ -156,8 +167,10 @@ def rank(
             candidates += sorted(visible_others)
             near = {**having, **{node_id: nearest[node_id] for node_id in visible_others}}
     texts = {text.id: text for text in node_candidates.texts(connections, candidates)}
-    compared = _score_nodes(words, texts.values())
+    compared, counted = _score_nodes(words, texts.values())
     parts = _parts(compared, near, without)
+    if SESSION not in without and not dated.asks_for_time:
+        _add_sessions(words, texts, counted, parts)
     if BESIDE not in without:
 
         def visible(node_ids: Collection[NodeId]) -> set[NodeId]:
@@ -166,7 +179,12 @@ def rank(
         _add_neighbours(connections, visible, texts, compared, parts)
     if dated.spans:
         fits = node_times.fits(connections, texts, dated.spans)
-        _add_time(parts, compared, fits, dated.words_count)
+        if dated.asks_for_time:
+            _add_time(parts, compared, fits, dated.words_count)
+        else:
+            for node_id, fit in fits.items():
+                if compared[node_id].covered:
+                    parts[node_id][TIME] = _TIME_RAISES * fit * sum(parts[node_id].values())
     for node_id, text in texts.items():
         if text.is_superseded and SUPERSEDED not in without:
             parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * sum(parts[node_id].values())
@@ -179,7 +197,9 @@ class _CountedText(NamedTuple):
     """How often each term of the question occurs, if it does."""
 
 
-def _score_nodes(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
+def _score_nodes(
+    query: NodeQuery, texts: Iterable[NodeText]
+) -> tuple[dict[NodeId, _NodeScores], dict[NodeId, _CountedText]]:
     whole: dict[NodeId, _CountedText] = {}
     beginnings: dict[NodeId, _CountedText] = {}
     lone = [term for term in query.weights if node_query.is_lone(term)]
@@ -190,16 +210,12 @@ def _score_nodes(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _N
             counted = _counted(query.weights, lone, words[:_BEGINNING])
         beginnings[text.id] = counted
     # A term that is rare in texts may be common in their beginnings.
-    having = Counter(term for text in beginnings.values() for term in text.terms)
-    worth = {
-        term: weight * node_query.rarity(having[term], len(beginnings))
-        for term, weight in query.weights.items()
-    }
+    worth = _rarity_among(query, beginnings.values())
     scores, first = _scores(query.worth, whole), _scores(worth, beginnings)
     return {
         node_id: _NodeScores(scores[node_id], first[node_id], _coverage(query, text), text.words)
         for node_id, text in whole.items()
-    }
+    }, whole
 
 
 def _counted(wanted: Iterable[str], lone: Iterable[str], words: Sequence[str]) -> _CountedText:
@@ -211,15 +227,13 @@ def _counted(wanted: Iterable[str], lone: Iterable[str], words: Sequence[str]) -
     return _CountedText(len(words), counts)
 
 
-def _scores(
-    worth: Mapping[str, float], texts: Mapping[NodeId, _CountedText]
-) -> dict[NodeId, float]:
+def _scores(worth: Mapping[str, float], texts: Mapping[_Key, _CountedText]) -> dict[_Key, float]:
     """BM25 of each text, with the weight of each term."""
     average = sum(text.words for text in texts.values()) / max(1, len(texts)) or 1.0
-    scores: dict[NodeId, float] = {}
-    for node_id, text in texts.items():
+    scores: dict[_Key, float] = {}
+    for key, text in texts.items():
         length = _K1 * (1 - _B + _B * text.words / average)
-        scores[node_id] = sum(
+        scores[key] = sum(
             worth[term] * count * (_K1 + 1) / (count + length) for term, count in text.terms.items()
         )
     return scores
@@ -251,6 +265,40 @@ def _parts(
                 if score:
                     parts[node_id][name] = _WEIGHTS[name] * score / best
     return parts
+
+
+def _add_sessions(
+    query: NodeQuery,
+    texts: Mapping[NodeId, NodeText],
+    counted: Mapping[NodeId, _CountedText],
+    parts: Mapping[NodeId, dict[str, float]],
+) -> None:
+    """Add the score of each session, by all that its candidates say, to the best of them."""
+    sessions: dict[str, list[NodeId]] = {}
+    for node_id in sorted(parts, key=lambda node_id: -sum(parts[node_id].values())):
+        if session := texts[node_id].session:
+            sessions.setdefault(session, []).append(node_id)
+    merged: dict[str, _CountedText] = {}
+    for session, node_ids in sessions.items():
+        times: Counter[str] = Counter()
+        for node_id in node_ids:
+            times.update(counted[node_id].terms)
+        merged[session] = _CountedText(sum(counted[each].words for each in node_ids), times)
+    scores = _scores(_rarity_among(query, merged.values()), merged)
+    best = max(scores.values(), default=0.0)
+    if len(sessions) > 1 and best > 0:
+        for session, node_ids in sessions.items():
+            for place, node_id in enumerate(node_ids, 1):
+                parts[node_id][SESSION] = _SESSION_ADDS * scores[session] / best / place
+
+
+def _rarity_among(query: NodeQuery, texts: Collection[_CountedText]) -> dict[str, float]:
+    """The weight of each term by how rare it is among these texts."""
+    having = Counter(term for text in texts for term in text.terms)
+    return {
+        term: weight * node_query.rarity(having[term], len(texts))
+        for term, weight in query.weights.items()
+    }
 
 
 def _median(values: Collection[float]) -> float:

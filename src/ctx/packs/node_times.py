@@ -3,6 +3,9 @@
 A node is about a time if it was created then, and more so if its text says so: "yesterday" in a
 node of 8 May. A question may also name a time by an event: for "before the migration", the node
 that matches the event best gives the day.
+
+Some times belong to what is asked: "what should be done by early June", "my goals for this year".
+Such a question is answered by its words, and what fits the time only counts somewhat more.
 """
 
 import re
@@ -42,6 +45,13 @@ _EVENT = re.compile(
     r"(?P<event>(?:the|our|my|we|i|his|her|their)\s[^?.,;:!\n]{3,60})",
     re.IGNORECASE,
 )
+_DEADLINE = re.compile(
+    r"\b(?:by|until|till|due)(?:\s+(?:the|end|middle|start|beginning|of|on))*\s*\Z",
+    re.IGNORECASE,
+)
+_OWN_DEADLINE = re.compile(r"(?:by|until)\s", re.IGNORECASE)
+_LONGEST_CURRENT = 2
+"""In days. Nearly everything is from a longer time that is not over yet, such as this year."""
 _MOST_EVENTS = 5
 _LONGEST_EVENT = 10
 """In days."""
@@ -55,6 +65,8 @@ class DatedQuestion(NamedTuple):
     words_count: float = 1.0
     """How much the words count beside the time, from 0 to 1. Common words, such as the name of a
     person who appears everywhere, count little."""
+    asks_for_time: bool = False
+    """Whether it asks for what happened then. Otherwise the time is part of its subject."""
 
 
 def read(
@@ -63,9 +75,12 @@ def read(
     text = query.words
     if len(text) > _LONGEST_QUESTION:
         return DatedQuestion(node_query.parse(text, connections))
-    if named := dates.spans(text, clock.day_number(now_ms)):
+    today = clock.day_number(now_ms)
+    if named := dates.spans(text, today):
         words = node_query.parse_telling(dates.without(text, named), connections)
-        return DatedQuestion(words, tuple(named), _words_count(words))
+        if words != node_query.NOTHING and all(_is_of_subject(text, it, today) for it in named):
+            return DatedQuestion(node_query.parse(text, connections), tuple(named))
+        return DatedQuestion(words, tuple(named), _words_count(words), asks_for_time=True)
     words = node_query.parse(text, connections)
     if event := _EVENT.search(text):
         start, end = event.span()
@@ -76,8 +91,18 @@ def read(
         if span is not None:
             # Work after an event may be part of it; work before it is not.
             is_before = event["side"].lower() == "before"
-            return DatedQuestion(rest if is_before else words, (span,), _words_count(rest))
+            words = rest if is_before else words
+            return DatedQuestion(words, (span,), _words_count(rest), asks_for_time=True)
     return DatedQuestion(words)
+
+
+def _is_of_subject(text: str, span: DaySpan, today: int) -> bool:
+    """Whether a time is a deadline, or one that is not over yet."""
+    start, end = span.place
+    is_deadline = _DEADLINE.search(text[:start]) or _OWN_DEADLINE.match(text[start:end])
+    is_current = span.first + _LONGEST_CURRENT <= today <= span.last and span.nearest is None
+    is_ahead = span.first > today
+    return bool(is_deadline) or is_ahead or (is_current and "this" in text[start:end].lower())
 
 
 def _rarest(words: NodeQuery) -> float:

@@ -58,13 +58,13 @@ class _NodeSimilarity:
 
     def __init__(
         self,
-        files: Sequence[Vectors],
+        stores: Sequence[tuple[Graph, Vectors]],
         embedder: Embedder,
         question: str,
         *,
         closes_files: bool,
     ) -> None:
-        self._files = files
+        self._stores = stores
         self._embedder = embedder
         self._question = question
         self._closes_files = closes_files
@@ -74,14 +74,26 @@ class _NodeSimilarity:
         cosines: dict[NodeId, float] = {}
         # If there is no embedder or the file cannot be read, only words are used.
         with suppress(CtxError):
-            for file in self._files:
+            for _, file in self._stores:
                 nearest = file.nearest(self._embedder, self._question, node_ids, limit)
                 cosines.update((NodeId(Ulid(key)), cosine) for key, cosine in nearest)
+            # An answer does not depend on how many vectors have been stored by now.
+            missing = [node_id for node_id in node_ids or () if node_id not in cosines]
+            texts = {
+                node_id: text
+                for graph, _ in self._stores
+                if missing
+                for node_id, text in _texts(graph, missing)
+            }
+            if texts:
+                vectors = self._embedder.embed(list(texts.values()))
+                near = (vectors * self._embedder.embed([self._question])).sum(axis=1)
+                cosines.update(zip(map(NodeId, map(Ulid, texts)), near.tolist(), strict=True))
         return cosines
 
     def __del__(self) -> None:
         # The caller has only a function and cannot know that files are open.
-        for file in self._files if self._closes_files else ():
+        for _, file in self._stores if self._closes_files else ():
             file.close()
 
 
@@ -144,7 +156,8 @@ def nearness(memory: Memory, question: str, kept: OpenVectors | None = None) -> 
             bring_up_to_date(graph, file, query_vector, is_in_time)
             if kept and is_in_time():
                 kept.set_current(path, state)
-    return _NodeSimilarity(files, query_vector, question, closes_files=kept is None)
+    opened = [(graph, file) for (graph, _), file in zip(stores, files, strict=True)]
+    return _NodeSimilarity(opened, query_vector, question, closes_files=kept is None)
 
 
 def _identity(path: str) -> tuple[int, int]:
