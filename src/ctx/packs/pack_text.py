@@ -31,6 +31,7 @@ from ctx.packs.prompt_pack import (
     Signal,
     TokenBudget,
 )
+from ctx.redaction import redact
 
 UNSURE = 0.5
 """Below this confidence, an agent is advised to search further."""
@@ -161,14 +162,16 @@ def _pack_markdown(
 def related_line(item: RelatedItem) -> str:
     """An item as one line: where it is, its signature, and how it is related."""
     signature = code(_short(item.signature or item.name))
-    return f"- `{item.path}:{item.line}` {signature}: {reached_by(item.via)}"
+    return f"- {code(f'{item.path}:{item.line}')} {signature}: {reached_by(item.via)}"
 
 
 def fit_related(related: Sequence[RelatedItem], most: int) -> tuple[RelatedItem, ...]:
     """As many as fit into `most` tokens, with their heading."""
     left = most - tokens.estimate("## Related\n\n\n\n")
     fitted = []
-    for each in related:
+    for item in related:
+        # The signature of a constant may contain its value.
+        each = item._replace(signature=redact(item.signature).text)
         left -= tokens.estimate(f"{related_line(each)}\n")
         if left < 0:
             break
