@@ -326,12 +326,12 @@ def test_secrets_in_code_are_redacted(tmp_path: Path) -> None:
             assert key not in pack_text.with_reasons(pack)
         assert "[redacted:" in it.build("connect").retrieved[0].snippet.lower()
     files = {
-        "net.py": "from keys import KEY\n\n\ndef connect():\n    return KEY\n" + "\n" * 2_000,
-        "keys.py": f'KEY = "{key}"\n',
+        "net.py": "from keys import sign\n\n\ndef connect():\n    return sign()\n",
+        "keys.py": f'def sign(key="{key}"):\n    return key\n',
     }
     with packing(tmp_path / "other", files) as it:
         pack = it.build("connect in net.py returns nothing")
-        assert [each.name for each in pack.related] == ["keys.KEY"]
+        assert [each.name for each in pack.related] == ["keys.sign"]
         assert key not in f"{pack_text.as_markdown(pack)}{pack}"
 
 

@@ -170,7 +170,7 @@ def fit_related(related: Sequence[RelatedItem], most: int) -> tuple[RelatedItem,
     left = most - tokens.estimate("## Related\n\n\n\n")
     fitted = []
     for item in related:
-        # The signature of a constant may contain its value.
+        # A signature may contain values of constants and parameters.
         each = item._replace(signature=redact(item.signature).text)
         left -= tokens.estimate(f"{related_line(each)}\n")
         if left < 0:
