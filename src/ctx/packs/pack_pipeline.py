@@ -1,10 +1,10 @@
 """Build a pack for a task: seeds → expand → rank → budget → compose.
 
     seeds     what the task names, what search finds, the active task, recently edited files
-    expand    what must be read with these, along the edges of the code and of memory
+    expand    what memory connects with these
     rank      files first, then their parts; memory beside code
-    budget    choose what is worth its tokens
-    compose   add the log and the active task, and estimate the confidence
+    budget    choose what is likely enough and worth its tokens
+    compose   list related code, add the log and the active task, and estimate the confidence
 
 Nothing here writes. The caller opens the sources and stores the receipt.
 """
