@@ -65,9 +65,9 @@ IN_README = [
         ("query", "`ctx query`, whole process, wall", "baseline", "`git grep`"),
     ),
     (
-        "share of 437 real tasks in which the first five results contain all changed files",
-        ("localisation", "all, 437", "ctx"),
-        ("localisation", "all, 437", "baseline", "BM25 with paths"),
+        "share of 140 commits of which the first five results contain all changed files",
+        ("localisation-history", "all, 140", "ctx"),
+        ("localisation-history", "all, 140", "baseline", "BM25 with paths"),
     ),
     (
         "commands stopped at each file-system operation, without data loss",

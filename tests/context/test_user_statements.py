@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ctx import clock
 from ctx.context import layers
 from ctx.context.excerpt_search import choose
 from ctx.context.layers import ContextRequest
@@ -12,7 +13,7 @@ from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from tests.context.test_session_layers import section, text_of
 from tests.memory import graphs
-from tests.packs.session_store import message, observation, session
+from tests.packs.session_store import DAY_MS, message, observation, session
 
 RULE = "Never commit yourself, I review every change first."
 USUAL = ContextRequest("app", None, 2_000)
@@ -84,7 +85,12 @@ def test_what_was_only_asked_for_is_no_rule(graph: Graph) -> None:
     assert rules == ["- Amounts are whole cents, never floats."]
 
 
-def test_messages_of_the_user_are_given_and_those_said_again_once(graph: Graph) -> None:
+def test_messages_of_the_user_are_given_and_those_said_again_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now_ms
+    until_noon = DAY_MS // 2 - now() % DAY_MS
+    monkeypatch.setattr(clock, "now_ms", lambda: now() + until_noon)
     for name, days in (("s1", 3), ("s2", 1), ("now", 0)):
         session(graph, name, days)
     observation(graph, "s1", "rule", "Never commit the lock file")

@@ -281,6 +281,10 @@ def test_a_question_with_only_weak_matches_is_not_answered(store: Store) -> None
     assert node_ranking.is_answered(connections, store.rank("zebras"))
     near = [each._replace(nearness=0.45) for each in found]
     assert node_ranking.is_answered(connections, near)
+    store.add("Moved to Postgres", at="2027-01-14T09:00:00Z")
+    of_the_day = store.rank("Which meetings did the team have yesterday?")
+    assert store.ids.index(of_the_day[0].node.id) == 301
+    assert node_ranking.is_answered(connections, of_the_day), "it is from that day"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def render(pack: PromptPack) -> list[Block]:
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
         more = count(left_out, "more result", "more results")
-        unlikely = f"; {pack.unlikely:,} are below {UNLIKELY} (--more)" if pack.unlikely else ""
+        unlikely = f"; below {UNLIKELY}: {pack.unlikely:,} (--more)" if pack.unlikely else ""
         blocks += [Line(""), Line(f"{more} left out (--explain){unlikely}.", "dim")]
     return blocks
 

@@ -53,6 +53,8 @@ operators:  AND OR NOT ( ); filters beside each other are joined by AND
 """
 
 _NODES = 20
+_FEW_FOR_VECTORS = 20_000
+"""Above this, loading the vectors takes longer than the rest of a search."""
 _DEEPEST = 10
 
 
@@ -216,9 +218,11 @@ def answer(
         scope = list_scope(memory, visible)
         near = None
         if query.mode == "text":
+            from ctx.memory import stats
             from ctx.packs import node_vectors
 
-            near = node_vectors.nearness(memory, query.words)
+            if sum(map(stats.count_nodes, memory.graph.connections)) <= _FEW_FOR_VECTORS:
+                near = node_vectors.nearness(memory, query.words)
         result = find(memory.graph, query, scope, options.limit, nearness=near)
         output.show(result, render)
         # If nothing is found, say whether superseded nodes match.

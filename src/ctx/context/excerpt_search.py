@@ -45,7 +45,7 @@ _RARE, _FEWEST_RARE, _SHORTEST_RARE = 50, 3, 3
 _MOST_STRICT, _STRICT_BUDGET = 2, 260
 _FEWEST_OF_SUBJECT, _MOST_SPOKEN = 4, 1 / 3
 _MOST_SAID, _LONGEST_SAID = 400, 20_000
-"""Of the last steps of a session, what was said in so many characters."""
+"""So many of the last steps of a session are read, if they are not longer."""
 
 
 class Hit(NamedTuple):
@@ -188,10 +188,13 @@ def changes_subject(connection: Connection, session: str, prompt: str) -> bool:
     if len(subject) < _FEWEST_OF_SUBJECT:
         return False
     steps = map(json.loads, hook_queries.last_steps(connection, session, _MOST_SAID, _LONGEST_SAID))
-    said = [each.get("text", "") for each in steps if each.get("kind") in ("prompt", "say")]
-    earlier = [text for text in said if text.strip() != prompt.strip()]
-    spoken = terms.significant("\n".join(earlier))
-    return bool(earlier) and len(subject & spoken) <= _MOST_SPOKEN * len(subject)
+    said = [each.get("text", "").lower() for each in steps if each.get("kind") in ("prompt", "say")]
+    # The prompt itself may have been captured by now.
+    if said and all(term in said[-1] for term in subject):
+        said.pop()
+    # A term is the stem of a word, so it is found in the text. This takes a millisecond.
+    spoken = sum(any(term in text for text in said) for term in subject)
+    return bool(said) and spoken <= _MOST_SPOKEN * len(subject)
 
 
 def _passage_hits(found: Found) -> list[tuple[Hit, frozenset[str]]]:

@@ -40,6 +40,7 @@ _PREVIEW_BYTES = 256 * 1024
 # After such a long silence, no client waits for an answer.
 _QUIET_MS = 900_000
 _LOCK_S = 60.0
+_FILL_S = 30.0
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
     *(TypeError, ValueError, ContentRefused, GitFailure, UsageError),
@@ -343,9 +344,9 @@ class _Backfill:
                 self._learnings += learnings.learn(self._memory, project).new
                 self._log("learn", since)
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
-        # If a server for vectors does not answer, questions compute them later.
+        # What is not done in this time, the worker does later.
         with suppress(CtxError):
-            node_vectors.fill(self._memory)
+            node_vectors.fill_slice(self._memory, _FILL_S)
 
 
 def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:

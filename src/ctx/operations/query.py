@@ -79,7 +79,7 @@ def query_exact_first(
         connections, query, scope, now, limit=compared, beginnings=beginnings
     )
     found = matches.ids
-    if query.mode == "text" and not matches.beginnings:
+    if query.mode == "text" and not matches.beginnings and limit != 1:
         from ctx.packs import node_ranking
 
         first = list(islice(found, _COMPARED))

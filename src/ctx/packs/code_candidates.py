@@ -101,6 +101,8 @@ class CodeCandidates:
         self.seed_names: list[str] = []
         self.reached_names: list[str] = []
         self.condensed = False
+        self.unlikely = 0
+        """How many parts are too unlikely to be offered."""
 
     def look_at(self, pointers: Sequence[MemoryPointer]) -> None:
         """Search the files, including those that memory refers to."""
@@ -191,6 +193,8 @@ class CodeCandidates:
             if place < _SURELY or item.via or self._probability(score) >= least:
                 signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
                 self._scored[item.candidate.id] = item._replace(score=score, signals=signals)
+            else:
+                self.unlikely += 1
 
     def _with_called(self, candidates: Sequence[ItemCandidate]) -> list[ItemCandidate]:
         """The candidates, and what likely ones call or use in the same file: it is likely too."""

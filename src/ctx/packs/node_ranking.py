@@ -114,6 +114,8 @@ def is_answered(connections: Sequence[Connection], ranked: Sequence[RankedNode])
     is_near = any(
         _COVERAGE_COUNTS * node.coverage + (node.nearness if has_vectors else _USUALLY_NEAR)
         >= _ANSWERED
+        # What is from the time that the question names is an answer.
+        or _has(node, TIME)
         for node in ranked
     )
     return is_near or NodeVocabulary(connections).nodes < _FEW_NODES

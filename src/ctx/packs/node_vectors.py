@@ -77,8 +77,10 @@ class _NodeSimilarity:
             for _, file in self._stores:
                 nearest = file.nearest(self._embedder, self._question, node_ids, limit)
                 cosines.update((NodeId(Ulid(key)), cosine) for key, cosine in nearest)
-            # An answer does not depend on how many vectors have been stored by now.
-            missing = [node_id for node_id in node_ids or () if node_id not in cosines]
+            # An answer does not depend on how many vectors have been stored by now. A server
+            # would take too long.
+            is_quick = self._embedder.name == embedders.unchecked().name
+            missing = [each for each in node_ids or () if each not in cosines] if is_quick else []
             texts = {
                 node_id: text
                 for graph, _ in self._stores

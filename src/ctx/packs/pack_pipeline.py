@@ -173,7 +173,8 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         retrieved=filled.chunks,
         graph_context=_graph_context(code, memory, config),
         related=pack_text.fit_related(related, for_related),
-        unlikely=sum(each.reason == pack_text.UNLIKELY for each in filled.left_out),
+        unlikely=(code.unlikely if code else 0)
+        + sum(each.reason == pack_text.UNLIKELY for each in filled.left_out),
         recent_narrative=recent_work.without_chunks(lately, sources.task, filled.chunks),
         left_out=left_out[:_MOST_LEFT_OUT],
         more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),

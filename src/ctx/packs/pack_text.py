@@ -125,7 +125,7 @@ def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
     out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
     left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
-    files = tuple(sorted(pack.files, key=lambda file: -tokens.estimate(file.path)))
+    files = tuple(sorted(pack.files, key=lambda file: -tokens.estimate(_short(file.path))))
     framed = pack._replace(left_out=left_out, unlikely=9_999_999, files=files)
     named = _left_out_lines(framed)
     framed = framed._replace(token_budget=_LONGEST_FIGURES)
@@ -251,10 +251,12 @@ def _left_out_lines(pack: PromptPack) -> list[str]:
         lines.append(f"- and {len(lost) - _MOST_NAMED} more")
     if pack.unlikely:
         lines.append(
-            f"- {pack.unlikely:,} of these are below {LEAST_PROBABILITY:.0%}: `ctx pack --more`"
+            f"- below {LEAST_PROBABILITY:.0%}: {pack.unlikely:,} in all, see `ctx pack --more`"
         )
     shown = {chunk.path for chunk in pack.retrieved}
-    further = [code(file.path) for file in pack.files if file.path not in shown][:_MOST_NAMED]
+    further = [code(_short(file.path)) for file in pack.files if file.path not in shown][
+        :_MOST_NAMED
+    ]
     if further:
         lines.append(f"- further files, by rank: {', '.join(further)}")
     return lines
