@@ -72,6 +72,8 @@ class QueriedIndex:
 @given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps, st.integers(0, 1000))
 @example(NATIVE, 0, [], 0)
 @example(WEB, 0, [], 0)
+# A file that has lost its import, and one that got the name from it.
+@example(PYTHON, 1, [(0, "refresh", 0), (sorted(PYTHON).index("pkg/near.py"), "write", 0)], 14)
 def test_answers_equal_those_of_a_fully_resolved_index(
     tmp_path: Path, pool: Versions, version: int, edits: list[tuple[int, str, int]], seed: int
 ) -> None:
