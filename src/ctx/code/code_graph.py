@@ -65,7 +65,7 @@ class CodeGraph:
 
             files = affected_files.files_leading_to(self.connection, wanted)
             if files is not None:
-                # The stored edges of a file may be older than the file, which says no more of them.
+                # And those that mentioned it when their edges were stored.
                 files |= {
                     file_of(source)
                     for (source,) in self.connection.execute(
