@@ -18,7 +18,6 @@ _LINE = 120
 _MOST_FILES = 10
 _MOST_LEFT_OUT = 20
 _UNSURE = 0.5
-UNLIKELY = f"{LEAST_PROBABILITY:.0%}"
 
 
 def render(pack: PromptPack) -> list[Block]:
@@ -30,7 +29,8 @@ def render(pack: PromptPack) -> list[Block]:
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
         more = count(left_out, "more result", "more results")
-        unlikely = f"; below {UNLIKELY}: {pack.unlikely:,} (--more)" if pack.unlikely else ""
+        least = percent(LEAST_PROBABILITY)
+        unlikely = f"; below {least}: {pack.unlikely:,} (--more)" if pack.unlikely else ""
         blocks += [Line(""), Line(f"{more} left out (--explain){unlikely}.", "dim")]
     return blocks
 

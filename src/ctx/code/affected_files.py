@@ -5,7 +5,7 @@ These are all files that mention the name, or another name that is derived from 
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from zlib import crc32
 
@@ -70,8 +70,8 @@ def _reexported_names(connection: Connection, files: Iterable[int], names: set[s
     return passed
 
 
-def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
-    """The files that may have an edge to these items; None: any file."""
+def files_leading_to(connection: Connection, items: Sequence[int]) -> set[int] | None:
+    """The files that may have an edge to these items, or have one stored; None: any file."""
     names: set[str] = set()
     for item in items:
         row = connection.execute(
@@ -88,7 +88,14 @@ def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] |
                 # Its package may have a name that occurs in no path.
                 return None
             names |= _names_of(path)
-    return files_affected_by(connection, names)
+    files = files_affected_by(connection, names)
+    if files is None:
+        return None
+    rows = connection.execute(
+        "SELECT source >> 16 FROM edges WHERE target IN (SELECT value FROM json_each(?))",
+        (str(list(items)),),
+    )
+    return files.union(file_id for (file_id,) in rows)
 
 
 def names_in_path(connection: Connection, path: str) -> set[str]:

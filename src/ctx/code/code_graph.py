@@ -64,15 +64,6 @@ class CodeGraph:
             from ctx.code import affected_files
 
             files = affected_files.files_leading_to(self.connection, wanted)
-            if files is not None:
-                # And those that mentioned it when their edges were stored.
-                files |= {
-                    file_of(source)
-                    for (source,) in self.connection.execute(
-                        "SELECT source FROM edges WHERE target IN (SELECT value FROM json_each(?))",
-                        (str(wanted),),
-                    )
-                }
             self._have_followed(waiting, waiting if files is None else files)
         return self._edges("target", wanted, labels, least)
 

@@ -64,7 +64,7 @@ class Hit(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its key in a receipt."""
+        """Its key in a receipt: `receipts.key_of`, which a hook need not load."""
         return self.node or f"{label_of(self)} {self.at}"
 
 

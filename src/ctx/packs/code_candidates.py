@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import terms
 from ctx.code import file_roles
 from ctx.code.vocabulary import CONFIDENCES, CONTAINERS, LABELS, file_of, item_id
-from ctx.packs import chunks, expand, file_ranking, item_ranking, pack_text, seeds
+from ctx.packs import chunks, expand, file_ranking, item_ranking, seeds
 from ctx.packs.budget import ChunkOffer
 from ctx.packs.file_excerpts import FileTexts
 from ctx.packs.file_ranking import RankedFile
@@ -126,7 +126,7 @@ class CodeCandidates:
     def offers(self) -> list[ChunkOffer]:
         offers = [
             chunks.part_offer(
-                item_ranking.candidate_part(scored.candidate, self._query, self._query.most_tokens),
+                item_ranking.candidate_part(scored.candidate, self._query),
                 self._name(item),
                 (scored.score, scored.signals, scored.via),
                 # What memory refers to is not judged by its words.
@@ -187,10 +187,9 @@ class CodeCandidates:
         most = max(scored[0].score, 1.0) if scored else 1.0
         self._best_score = scored[0].score / most if scored else 1.0
         self._best_probability = best
-        least = 0.0 if self._config.more else pack_text.LEAST_PROBABILITY
         for place, item in enumerate(scored[: self._most_parts]):
             score = item.score / most
-            if place < _SURELY or item.via or self._probability(score) >= least:
+            if place < _SURELY or item.via or self._probability(score) >= self._config.least:
                 signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
                 self._scored[item.candidate.id] = item._replace(score=score, signals=signals)
             else:
@@ -198,12 +197,12 @@ class CodeCandidates:
 
     def _with_called(self, candidates: Sequence[ItemCandidate]) -> list[ItemCandidate]:
         """The candidates, and what likely ones call or use in the same file: it is likely too."""
-        by_id = {candidate.id: candidate for candidate in candidates}
-        likely = nlargest(_LEADING, by_id.values(), key=lambda candidate: candidate.probability)
         labels = [label for label in _SHARED if label in self._config.labels]
-        least = CONFIDENCES.index(self._config.min_confidence)
         if not self._config.depth or not labels:
             return [*candidates]
+        by_id = {candidate.id: candidate for candidate in candidates}
+        likely = nlargest(_LEADING, by_id.values(), key=lambda candidate: candidate.probability)
+        least = CONFIDENCES.index(self._config.min_confidence)
         for edge in self._code.edges_from([each.id for each in likely], labels, least):
             source, known = by_id[edge.source], by_id.get(edge.target)
             row = source.searched.rows.get(edge.target)

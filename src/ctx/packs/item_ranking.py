@@ -25,8 +25,6 @@ from ctx.packs.task_words import TaskWords, lines_with
 _LONGEST_TEXT = 400_000
 _MOST_ITEMS = 2_000
 _FUNCTIONS = ("function", "method")
-_NO_LINE = 1 << 40
-"""Greater than any line number."""
 _MOST_OF_A_FILE = 60
 """The maximum number of parts of one file."""
 
@@ -151,13 +149,12 @@ def candidates(
     ]
 
 
-def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_LINE) -> Rows:
-    """The items of a file in file order, the file itself first; with lines, only the items around
-    them."""
+def _rows_of(code: Code, file_id: int) -> Rows:
+    """The items of a file in file order, the file itself first."""
     rows = code.connection.execute(
         "SELECT start, -stop, id, parent, kind, name, line, end_line, signature FROM items"
-        " WHERE id BETWEEN ? AND ? AND line <= ? AND end_line >= ?",
-        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), last_line, first_line),
+        " WHERE id BETWEEN ? AND ?",
+        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1)),
     ).fetchall()
     # They are nearly sorted, so this is faster than sorting in SQL.
     rows.sort()
@@ -173,7 +170,7 @@ def _search_file(
     text = texts.file_text(file.id)
     if text is None:
         return None
-    rows = rows_of(code, file.id) if text.is_indexed else {}
+    rows = _rows_of(code, file.id) if text.is_indexed else {}
     lines = lines_with(text.content[:_LONGEST_TEXT], words)
     numbers = sorted(lines)
     return SearchedFile(file, text, rows, lines, numbers, _owners(rows, file.id, numbers))
@@ -320,9 +317,9 @@ def _probability(odds: float) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def candidate_part(candidate: ItemCandidate, query: ItemQuery, most: int) -> FilePart:
+def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
     """The text of a candidate, within a number of tokens."""
-    searched, row = candidate.searched, candidate.row
+    searched, row, most = candidate.searched, candidate.row, query.most_tokens
     text = searched.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
     inside = slice(bisect_left(searched.numbers, first), bisect_right(searched.numbers, last))

@@ -73,6 +73,11 @@ class RetrievalConfig(NamedTuple):
     more: bool = False
     """Whether unlikely code is included too."""
 
+    @property
+    def least(self) -> float:
+        """Code that the task changes less likely than this is left out."""
+        return 0.0 if self.more else pack_text.LEAST_PROBABILITY
+
 
 AnchorStates = Callable[[Sequence[Node]], Mapping[NodeId, tuple[AnchorState, ...]]]
 
@@ -165,8 +170,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
     if (smallest := taken + budget.smallest(offers)) > room:
         raise _too_small(smallest, config)
     for_related = min(room // _RELATED_SHARE, room - smallest) if room >= pack_text.ROOMY else 0
-    least = 0.0 if config.more else pack_text.LEAST_PROBABILITY
-    filled = budget.fill(offers, room - taken - for_related, config.limit, least)
+    filled = budget.fill(offers, room - taken - for_related, config.limit, config.least)
     related = code.related(filled.chunks) if code else []
     left_out = (*filled.left_out, *memory.superseded)
     pack = empty._replace(
